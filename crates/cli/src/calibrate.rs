@@ -5,6 +5,7 @@ use crate::outcome::CommandOutcome;
 use crate::output::{self, AtomicFile};
 use crate::text::{self, Page};
 use clap::Args;
+use quietcore_lab::{Calibration, LabError};
 use quietcore_sim::CostTable;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,8 +20,16 @@ pub(crate) struct CalibrateArgs {
     pub(crate) json: bool,
 }
 
+/// What this program was built from; see build.rs.
+const COMMIT: &str = env!("QUIETCORE_COMMIT");
+
+/// Measures the costs of this machine.
+pub(crate) fn measure() -> Result<Calibration, LabError> {
+    quietcore_lab::calibrate(COMMIT)
+}
+
 pub(crate) fn run(args: &CalibrateArgs) -> Result<CommandOutcome, CliError> {
-    let found = quietcore_lab::calibrate()?;
+    let found = measure()?;
     if let Some(path) = &args.output {
         write(&found.costs, path)?;
     }

@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 it ran; 1 a figure that must have one value has another; 2 an error; 130 interrupted: what was \
-measured until then is printed. Everything that is called measured was measured in this run, on this machine; \
+Exit codes: 0 it ran; 1 a figure that must have one value has another, or was not measured in every round; \
+2 an error; 130 interrupted: what was measured until then is printed. Everything that is called measured was measured in this run, on this machine; \
 what is simulated and what others measured says so. bench/README.md compares with other runtimes.";
 
 #[derive(Debug, Args)]

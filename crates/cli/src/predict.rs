@@ -74,7 +74,7 @@ fn costs(args: &PredictArgs) -> Result<CostTable, CliError> {
         return CostTable::parse(path, &text).map_err(|error| CliError::Usage(error.to_string()));
     }
     output::say("calibrating: some seconds");
-    let found = quietcore_lab::calibrate()?;
+    let found = calibrate::measure()?;
     found.missing.iter().for_each(|sentence| output::say(sentence));
     if let Some(path) = &args.output {
         calibrate::write(&found.costs, path)?;

@@ -71,7 +71,7 @@ fn a_row_has_text_json_and_files() {
     }
     let folder = folder("files");
     let (page, trace) = (folder.join("a.html"), folder.join("a.pftrace"));
-    let short = ["oslat", "--span", "60ms", "--rounds", "1"];
+    let short = ["oslat", "--span", "200ms", "--rounds", "1"];
     let files = ["--html", page.to_str().expect("UTF-8"), "--perfetto", trace.to_str().expect("UTF-8")];
     let output = lab(&[&short[..], &files[..]].concat());
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -87,14 +87,14 @@ fn a_row_has_text_json_and_files() {
     }
     let html = std::fs::read_to_string(&page).expect("it was written");
     assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
-    assert!(html.contains("quietcore lab oslat --span 60ms --rounds 1"));
+    assert!(html.contains("quietcore lab oslat --span 200ms --rounds 1"));
     let trace = std::fs::read(&trace).expect("it was written");
     assert_eq!(trace.first(), Some(&0x0a), "a Perfetto trace begins with a packet");
     assert_eq!(std::fs::read_dir(&folder).expect("ours").count(), 2, "nothing else is left");
     std::fs::remove_dir_all(folder).expect("it is ours");
     let json = lab(&[&short[..], &["--json", "--no-sim"]].concat());
     let value: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
-    assert_eq!((&value["schema"], &value["complete"]), (&2.into(), &true.into()));
+    assert_eq!((&value["schema"], &value["complete"]), (&3.into(), &true.into()));
     let row = &value["rows"][0];
     assert_eq!((&row["experiment"], &row["rounds"]), (&"oslat".into(), &1.into()));
     assert_eq!(row["simulated"], serde_json::Value::Null);

@@ -4,6 +4,8 @@
 //! rt-tests' oslat prints them; and to about 3 %, for quantiles. Memory does not depend on how long it runs.
 //! Not here: the loop, and the clock.
 
+use crate::plan::percent;
+
 /// As many as oslat has by default.
 const BUCKETS: usize = 32;
 /// Steps per doubling.
@@ -43,13 +45,13 @@ impl Gaps {
         }
     }
 
-    /// Share of the time, in percent, that gaps of [`AWAY_NS`] and more took.
-    pub(crate) fn away_percent(&self) -> f64 {
-        if self.sum_ns == 0 { 0.0 } else { 100.0 * self.away_ns as f64 / self.sum_ns as f64 }
+    /// Share of the time, in percent, that gaps of [`AWAY_NS`] and more took; `None` when no time went by.
+    pub(crate) fn away_percent(&self) -> Option<f64> {
+        percent(self.away_ns as f64, self.sum_ns as f64)
     }
 
-    /// Of gaps of [`AWAY_NS`] and more, in ns; 0 of none.
-    pub(crate) fn quantile(&self, share: f64) -> f64 {
+    /// Of gaps of [`AWAY_NS`] and more, in ns; `None` of none.
+    pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         let all: u64 = self.fine.iter().sum();
         let rank = ((all as f64 * share).ceil() as u64).max(1);
         let mut below = 0;
@@ -57,33 +59,33 @@ impl Gaps {
             below += count;
             below >= rank
         });
-        found.map_or(0.0, |place| upper(place).min(self.largest_ns) as f64)
+        found.map(|place| upper(place).min(self.largest_ns) as f64)
     }
 
-    pub(crate) fn largest_ns(&self) -> u64 {
-        self.largest_ns
+    pub(crate) fn largest_ns(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.largest_ns as f64)
     }
 
-    /// The lines that oslat prints of one core at its end.
-    pub(crate) fn oslat(&self, core: usize) -> Vec<String> {
+    /// The lines that oslat prints of one core at its end; `None` when the loop never looked.
+    pub(crate) fn oslat(&self, core: usize) -> Option<Vec<String>> {
+        if self.count == 0 {
+            return None;
+        }
         let micros = |ns: u64| ns.div_ceil(1_000).max(1);
         let mut lines = vec![format!("        Core:\t {core}")];
         for (at, count) in self.micros.iter().enumerate() {
             let rest = if at + 1 == BUCKETS { " (including overflows)" } else { "" };
             lines.push(format!("    {:03} (us):\t {count}{rest}", at + 1));
         }
-        let (first, last) = match self.count {
-            0 => (0, 0),
-            _ => (micros(self.smallest_ns), micros(self.largest_ns)),
-        };
+        let (first, last) = (micros(self.smallest_ns), micros(self.largest_ns));
         let weighted: u64 = self.micros.iter().zip(1..).map(|(count, micros)| count * micros).sum();
-        let average = if self.count == 0 { 0.0 } else { weighted as f64 / self.count as f64 };
+        let average = weighted as f64 / self.count as f64;
         lines.push(format!("     Minimum:\t {first} (us)"));
         lines.push(format!("     Average:\t {average:.3} (us)"));
         lines.push(format!("     Maximum:\t {last} (us)"));
         lines.push(format!("     Max-Min:\t {} (us)", last - first));
         lines.push(format!("    Duration:\t {:.3} (sec)", self.sum_ns as f64 / 1e9));
-        lines
+        Some(lines)
     }
 }
 
@@ -128,14 +130,18 @@ mod tests {
     #[test]
     fn only_what_was_away_has_quantiles() {
         let mut gaps = Gaps::new();
-        assert_eq!((gaps.quantile(0.99), gaps.away_percent()), (0.0, 0.0));
+        assert_eq!((gaps.quantile(0.99), gaps.away_percent(), gaps.largest_ns()), (None, None, None));
         (0..1000).for_each(|_| gaps.take(50));
-        assert_eq!(gaps.quantile(0.5), 0.0);
+        assert_eq!(
+            (gaps.quantile(0.5), gaps.away_percent(), gaps.largest_ns()),
+            (None, Some(0.0), Some(50.0))
+        );
         (0..99).for_each(|_| gaps.take(2_000));
         gaps.take(1_000_000);
-        assert!((gaps.quantile(0.5) - 2_000.0).abs() <= 64.0, "{}", gaps.quantile(0.5));
-        assert_eq!(gaps.quantile(1.0), 1_000_000.0);
-        assert!((gaps.away_percent() - 100.0 * 1_198_000.0 / 1_248_000.0).abs() < 1e-9);
+        let half = gaps.quantile(0.5).expect("it was away");
+        assert!((half - 2_000.0).abs() <= 64.0, "{half}");
+        assert_eq!((gaps.quantile(1.0), gaps.largest_ns()), (Some(1_000_000.0), Some(1_000_000.0)));
+        assert_eq!(gaps.away_percent(), Some(100.0 * 1_198_000.0 / 1_248_000.0));
     }
 
     /// Goal: oslat's lines, with what is too long in the last bucket. Method: gaps at the ends of buckets.
@@ -143,7 +149,7 @@ mod tests {
     fn lines_are_those_of_oslat() {
         let mut gaps = Gaps::new();
         [40, 1_000, 1_001, 31_000, 32_000, 40_000].into_iter().for_each(|ns| gaps.take(ns));
-        let lines = gaps.oslat(7);
+        let lines = gaps.oslat(7).expect("it looked");
         assert_eq!(lines.len(), 1 + BUCKETS + 5);
         assert_eq!(lines[0], "        Core:\t 7");
         assert_eq!(lines[1], "    001 (us):\t 2");
@@ -152,6 +158,6 @@ mod tests {
         assert_eq!(lines[32], "    032 (us):\t 2 (including overflows)");
         assert_eq!(lines[33], "     Minimum:\t 1 (us)");
         assert_eq!(lines[35..37], ["     Maximum:\t 40 (us)", "     Max-Min:\t 39 (us)"]);
-        assert_eq!(Gaps::new().oslat(0)[35], "     Maximum:\t 0 (us)");
+        assert_eq!(Gaps::new().oslat(0), None);
     }
 }

@@ -48,7 +48,7 @@ pub use measure::RowRounds;
 pub use perfetto::perfetto;
 pub use plan::{
     Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowVariant, RunScale, ToolOutput,
-    TrialContext, VariantRole,
+    TrialContext, TrialFigures, VariantRole,
 };
 pub use predict::{MeasuredFigure, PredictReport, Prediction, Predictor};
 pub use report::{

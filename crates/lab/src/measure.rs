@@ -4,11 +4,17 @@
 //! is one only if no two rounds contradict it: every round of after is on the same side of every round of
 //! before; and if it is larger than what the rounds of the noise floor differ by among themselves. That
 //! needs no assumption about how rounds are spread, and says "no difference" rather too often.
+//!
+//! Invariant: nothing follows from a round without a sample: neither that a variant is better, nor that a
+//! figure has the one value that it must have.
 
 use crate::error::LabError;
-use crate::plan::{Better, Compare, ExactCheck, RowPlan, RowVariant, ToolOutput, TrialContext, VariantRole};
+use crate::plan::{
+    Better, Compare, ExactCheck, RowPlan, RowVariant, ToolOutput, TrialContext, TrialFigures, VariantRole,
+};
 use crate::report::{
-    ComparisonVerdict, ExactCheckReport, FigureComparison, FigureReport, RowReport, VariantReport, number,
+    ComparisonVerdict, ExactCheckReport, FigureComparison, FigureReport, RowReport, VariantReport, maybe,
+    number,
 };
 use crate::slice::VariantSlices;
 
@@ -18,7 +24,7 @@ pub(crate) const MUCH: f64 = 5.0;
 /// Figures of a row, by variant and round.
 #[derive(Debug)]
 pub struct RowRounds {
-    figures: Vec<Vec<Vec<f64>>>,
+    figures: Vec<Vec<TrialFigures>>,
     attachments: Vec<Option<ToolOutput>>,
     /// What ran where in the last round, if that was asked for.
     pub slices: Vec<VariantSlices>,
@@ -68,7 +74,7 @@ impl RowRounds {
     }
 
     /// Figures that were measured elsewhere, by variant, round and place in the plan.
-    pub fn given(figures: Vec<Vec<Vec<f64>>>) -> Self {
+    pub fn given(figures: Vec<Vec<TrialFigures>>) -> Self {
         let attachments = vec![None; figures.len()];
         Self { figures, attachments, slices: Vec::new() }
     }
@@ -84,9 +90,9 @@ impl RowRounds {
         let variants: Vec<VariantReport> =
             plan.variants.iter().enumerate().map(|(at, variant)| self.measured(plan, at, variant)).collect();
         let comparisons: Vec<FigureComparison> =
-            plan.compares.iter().filter_map(|compare| comparison(&variants, *compare)).collect();
+            plan.compares.iter().filter_map(|compare| self.comparison(&variants, *compare)).collect();
         let exact_checks: Vec<ExactCheckReport> =
-            plan.exact_checks.iter().filter_map(|check| held(&variants, *check)).collect();
+            plan.exact_checks.iter().filter_map(|check| self.held(&variants, *check)).collect();
         let mut words = words(&comparisons, &exact_checks);
         words.extend(plan.notes.iter().map(|note| (*note).to_owned()));
         RowReport {
@@ -109,11 +115,8 @@ impl RowRounds {
 
     fn measured(&self, plan: &RowPlan, at: usize, variant: &RowVariant) -> VariantReport {
         let figure = |place: usize, (name, unit): (&'static str, &'static str)| {
-            let rounds: Vec<f64> = self.figures[at]
-                .iter()
-                .filter_map(|figures| figures.get(place).copied())
-                .filter(|value| value.is_finite())
-                .collect();
+            let rounds: Vec<f64> =
+                self.figures[at].iter().filter_map(|figures| figures.get(place).copied().flatten()).collect();
             let mut sorted = rounds.clone();
             sorted.sort_by(f64::total_cmp);
             let (smallest, largest) = (sorted.first().copied(), sorted.last().copied());
@@ -130,32 +133,57 @@ impl RowRounds {
         let RowVariant { name, what, role, .. } = *variant;
         VariantReport { name, what, role, figures, attachment: self.attachments[at].clone() }
     }
+
+    fn comparison(&self, variants: &[VariantReport], compare: Compare) -> Option<FigureComparison> {
+        let (before, after) =
+            (of_role(variants, VariantRole::Before)?, of_role(variants, VariantRole::After)?);
+        let (old, new) = (before.figures.get(compare.figure)?, after.figures.get(compare.figure)?);
+        let floor =
+            of_role(variants, VariantRole::NoiseFloor).and_then(|floor| floor.figures.get(compare.figure));
+        let noise = floor.and_then(|floor| Some(floor.largest? - floor.smallest?));
+        let is_measured = self.has_every_round(old) && self.has_every_round(new);
+        let medians = old.median.zip(new.median).filter(|_| is_measured);
+        Some(FigureComparison {
+            figure: old.name,
+            unit: old.unit,
+            better: compare.better,
+            before: before.name,
+            after: after.name,
+            before_median: old.median,
+            after_median: new.median,
+            ratio: medians.filter(|(old, _)| *old != 0.0).map(|(old, new)| new / old),
+            floor: floor.and_then(|floor| floor.median),
+            verdict: medians
+                .and_then(|_| verdict(old, new, compare.better, noise.unwrap_or(0.0)))
+                .unwrap_or(ComparisonVerdict::NotMeasured),
+        })
+    }
+
+    fn held(&self, variants: &[VariantReport], check: ExactCheck) -> Option<ExactCheckReport> {
+        let variant = variants.iter().find(|variant| variant.name == check.variant)?;
+        let figure = variant.figures.get(check.figure)?;
+        let away = |value: &f64| (value - check.value).abs();
+        let is_it = |value: &f64| value.total_cmp(&check.value).is_eq();
+        let farthest = figure.rounds.iter().copied().max_by(|one, other| away(one).total_cmp(&away(other)));
+        let is_measured = self.has_every_round(figure);
+        Some(ExactCheckReport {
+            variant: variant.name,
+            figure: figure.name,
+            unit: figure.unit,
+            value: check.value,
+            found: farthest.filter(|value| is_measured || !is_it(value)),
+            holds: is_measured && figure.rounds.iter().all(is_it),
+        })
+    }
+
+    fn has_every_round(&self, figure: &FigureReport) -> bool {
+        figure.rounds.len() == self.count() as usize && !figure.rounds.is_empty()
+    }
 }
 
 /// The first variant of a role.
 pub(crate) fn of_role(variants: &[VariantReport], role: VariantRole) -> Option<&VariantReport> {
     variants.iter().find(|variant| variant.role == role)
-}
-
-fn comparison(variants: &[VariantReport], compare: Compare) -> Option<FigureComparison> {
-    let (before, after) = (of_role(variants, VariantRole::Before)?, of_role(variants, VariantRole::After)?);
-    let (old, new) = (before.figures.get(compare.figure)?, after.figures.get(compare.figure)?);
-    let (before_median, after_median) = (old.median?, new.median?);
-    let floor =
-        of_role(variants, VariantRole::NoiseFloor).and_then(|floor| floor.figures.get(compare.figure));
-    let noise = floor.and_then(|floor| Some(floor.largest? - floor.smallest?));
-    Some(FigureComparison {
-        figure: old.name,
-        unit: old.unit,
-        better: compare.better,
-        before: before.name,
-        after: after.name,
-        before_median,
-        after_median,
-        ratio: (before_median != 0.0).then(|| after_median / before_median),
-        floor: floor.and_then(|floor| floor.median),
-        verdict: verdict(old, new, compare.better, noise.unwrap_or(0.0))?,
-    })
 }
 
 /// `noise` is what the rounds of the noise floor differ by.
@@ -177,28 +205,17 @@ fn verdict(old: &FigureReport, new: &FigureReport, better: Better, noise: f64) -
     Some(if std::ptr::eq(wanted, new) { ComparisonVerdict::Better } else { ComparisonVerdict::Worse })
 }
 
-fn held(variants: &[VariantReport], check: ExactCheck) -> Option<ExactCheckReport> {
-    let variant = variants.iter().find(|variant| variant.name == check.variant)?;
-    let figure = variant.figures.get(check.figure)?;
-    let away = |value: &f64| (value - check.value).abs();
-    let found = figure.rounds.iter().copied().max_by(|one, other| away(one).total_cmp(&away(other)))?;
-    Some(ExactCheckReport {
-        variant: variant.name,
-        figure: figure.name,
-        unit: figure.unit,
-        value: check.value,
-        found,
-        holds: figure.rounds.iter().all(|value| value.total_cmp(&check.value).is_eq()),
-    })
-}
-
 fn words(comparisons: &[FigureComparison], exact_checks: &[ExactCheckReport]) -> Vec<String> {
     let mut words: Vec<String> = exact_checks.iter().map(check_in_words).collect();
-    match comparisons {
-        [] => {}
+    let is_measured = |one: &&FigureComparison| one.verdict != ComparisonVerdict::NotMeasured;
+    let (measured, others): (Vec<&FigureComparison>, Vec<_>) = comparisons.iter().partition(is_measured);
+    for some in [measured, others] {
         // Many figures of one kind: which variant is better where.
-        many if many.len() > 5 => words.extend(in_groups(many)),
-        few => words.extend(few.iter().map(in_words)),
+        if some.len() > 5 {
+            words.extend(in_groups(&some))
+        } else {
+            words.extend(some.into_iter().map(in_words))
+        }
     }
     words
 }
@@ -222,13 +239,14 @@ fn check_in_words(check: &ExactCheckReport) -> String {
     if check.holds {
         return format!("{figure}, {unit}: exactly {value} with {variant} in every round, as it must be.");
     }
-    format!("BROKEN: {figure}, {unit}, must be {value} with {variant}, and was {}.", number(*found))
+    let was = found.map_or_else(|| "not measured in every round".to_owned(), number);
+    format!("BROKEN: {figure}, {unit}, must be {value} with {variant}, and was {was}.")
 }
 
 fn in_words(of: &FigureComparison) -> String {
     let FigureComparison { figure, unit, before, after, .. } = of;
     let by = of.ratio.map_or_else(String::new, |ratio| format!(", {}", times(ratio)));
-    let values = format!("{} against {} {unit}{by}", number(of.after_median), number(of.before_median));
+    let values = format!("{} against {} {unit}{by}", maybe(of.after_median), maybe(of.before_median));
     match of.verdict {
         ComparisonVerdict::Better => format!("{figure}: {after} is better than {before}, {values}."),
         ComparisonVerdict::Worse => format!("{figure}: {after} LOSES to {before}, {values}."),
@@ -240,18 +258,24 @@ fn in_words(of: &FigureComparison) -> String {
         ComparisonVerdict::OneRound => {
             format!("{figure}: {after} against {before}: {values}; one round says nothing of the spread.")
         }
+        ComparisonVerdict::NotMeasured => {
+            format!(
+                "{figure}: not measured in every round with {before} and {after}, so nothing follows ({values})."
+            )
+        }
     }
 }
 
-fn in_groups(all: &[FigureComparison]) -> Vec<String> {
+fn in_groups(all: &[&FigureComparison]) -> Vec<String> {
     let mut words = Vec::new();
     for (verdict, is) in [
         (ComparisonVerdict::Better, "is better than"),
         (ComparisonVerdict::Worse, "LOSES to"),
         (ComparisonVerdict::NoDifference, "shows no difference beyond what rounds differ by anyway from"),
         (ComparisonVerdict::OneRound, "has one round only, which says nothing of the spread, against"),
+        (ComparisonVerdict::NotMeasured, "was not measured in every round beside"),
     ] {
-        let those: Vec<&FigureComparison> = all.iter().filter(|one| one.verdict == verdict).collect();
+        let those: Vec<&&FigureComparison> = all.iter().filter(|one| one.verdict == verdict).collect();
         let Some(first) = those.first() else { continue };
         let list: Vec<String> = those
             .iter()

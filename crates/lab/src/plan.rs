@@ -14,8 +14,8 @@ use std::cell::RefCell;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A figure that a trial did not measure: a load that the quick run leaves out.
-pub(crate) const NOT_MEASURED: f64 = f64::NAN;
+/// Figures of a trial, in the order of [`RowPlan::figures`]; `None` where it has no sample.
+pub type TrialFigures = Vec<Option<f64>>;
 
 /// The longest sleep between two looks at the stop flag.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
@@ -53,7 +53,7 @@ pub struct RowVariant {
     /// What it is compared as.
     pub role: VariantRole,
     /// Runs it once; figures in the order of [`RowPlan::figures`].
-    pub run: fn(&TrialContext) -> Result<Vec<f64>, LabError>,
+    pub run: fn(&TrialContext) -> Result<TrialFigures, LabError>,
 }
 
 /// Which way a figure should go.
@@ -278,22 +278,39 @@ impl TrialContext {
     }
 }
 
-/// The value below which the share `quantile` of the sorted `values` lies; 0 of none.
-pub(crate) fn quantile(values: &[u64], quantile: f64) -> f64 {
+/// The value below which the share `quantile` of the sorted `values` lies; `None` of none.
+pub(crate) fn quantile(values: &[u64], quantile: f64) -> Option<f64> {
     let rank = (values.len() as f64 * quantile).ceil() as usize;
-    values.get(rank.clamp(1, values.len().max(1)) - 1).map_or(0.0, |value| *value as f64)
+    values.get(rank.clamp(1, values.len().max(1)) - 1).map(|value| *value as f64)
+}
+
+/// The same in us, of values in ns.
+pub(crate) fn quantile_us(values: &[u64], share: f64) -> Option<f64> {
+    quantile(values, share).map(|ns| ns / 1e3)
+}
+
+/// `part` of `of` in percent; of nothing there is no part.
+pub(crate) fn percent(part: f64, of: f64) -> Option<f64> {
+    (of > 0.0).then(|| 100.0 * part / of)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::quantile;
+    use super::{percent, quantile, quantile_us};
 
     /// Goal: quantiles are values that occurred, by rank. Method: ten values, and none.
     #[test]
     fn quantiles_are_by_rank() {
         let values: Vec<u64> = (1..=10).collect();
         let found = [0.0, 0.5, 0.51, 0.99, 1.0].map(|share| quantile(&values, share));
-        assert_eq!(found, [1.0, 5.0, 6.0, 10.0, 10.0]);
-        assert_eq!(quantile(&[], 0.5), 0.0);
+        assert_eq!(found, [1.0, 5.0, 6.0, 10.0, 10.0].map(Some));
+        assert_eq!(quantile_us(&[2_500], 0.5), Some(2.5));
+    }
+
+    /// Goal: what has no sample has no value, which would pass for the best one. Method: nothing at all.
+    #[test]
+    fn of_nothing_there_is_no_figure() {
+        assert_eq!((quantile(&[], 0.5), quantile_us(&[], 0.99), percent(0.0, 0.0)), (None, None, None));
+        assert_eq!((percent(0.0, 8.0), percent(2.0, 8.0)), (Some(0.0), Some(25.0)));
     }
 }

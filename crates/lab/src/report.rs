@@ -7,7 +7,7 @@ use crate::plan::{Better, Citation, ToolOutput, VariantRole};
 use serde::Serialize;
 
 /// Rises when a field changes its meaning or goes away.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// Everything that is printed.
 #[derive(Clone, Debug, Serialize)]
@@ -75,7 +75,7 @@ pub struct VariantReport {
     pub attachment: Option<ToolOutput>,
 }
 
-/// One figure in all rounds; all of them `null` where it was not measured.
+/// One figure in all rounds; those in which it has no sample are left out, and all is `null` where none has.
 #[derive(Clone, Debug, Serialize)]
 pub struct FigureReport {
     /// In one or two words.
@@ -104,6 +104,8 @@ pub enum ComparisonVerdict {
     NoDifference,
     /// There is one round only: nothing to hold the difference against.
     OneRound,
+    /// In some round one of them has no sample, so nothing follows.
+    NotMeasured,
 }
 
 /// A figure before and after, by medians.
@@ -119,11 +121,11 @@ pub struct FigureComparison {
     pub before: &'static str,
     /// The variant with the new rule.
     pub after: &'static str,
-    /// Of the rounds.
-    pub before_median: f64,
-    /// Of the rounds.
-    pub after_median: f64,
-    /// After by before; `null` when before is 0.
+    /// Of the rounds; `null` when none has a sample.
+    pub before_median: Option<f64>,
+    /// Of the rounds; `null` when none has a sample.
+    pub after_median: Option<f64>,
+    /// After by before; `null` when before is 0, and when it was not measured in every round.
     pub ratio: Option<f64>,
     /// The same figure of the noise floor.
     pub floor: Option<f64>,
@@ -142,9 +144,9 @@ pub struct ExactCheckReport {
     pub unit: &'static str,
     /// What it must be.
     pub value: f64,
-    /// The round that is farthest away from it.
-    pub found: f64,
-    /// Whether every round has it.
+    /// The round that is farthest away from it; `null` when none is, but some has no sample.
+    pub found: Option<f64>,
+    /// Whether it was measured in every round, and every round has it.
     pub holds: bool,
 }
 
@@ -153,8 +155,8 @@ pub struct ExactCheckReport {
 pub struct ScenarioReport {
     /// Its name in `scenarios/`.
     pub scenario: &'static str,
-    /// Where the costs are from.
-    pub costs: String,
+    /// Whose costs these are: a line for each machine that some were measured on.
+    pub costs: Vec<String>,
     /// Whether everything that the scenario expects holds.
     pub holds: bool,
     /// In the order of the plan.
@@ -189,6 +191,13 @@ pub struct ScenarioValue {
     pub halved: Option<f64>,
     /// With all costs doubled.
     pub doubled: Option<f64>,
+}
+
+impl FigureComparison {
+    /// Whether any round of either variant has a sample.
+    pub fn has_sample(&self) -> bool {
+        self.before_median.or(self.after_median).is_some()
+    }
 }
 
 impl LabReport {

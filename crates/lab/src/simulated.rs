@@ -2,7 +2,7 @@
 //! doubled.
 //!
 //! The scenarios are part of the binary, so that the lab works from any directory; they are the files of
-//! `scenarios/`, whose costs were measured once, on the machine that `costs.toml` names. Nothing here is a
+//! `scenarios/`, whose costs were measured before, on the machines that `costs.toml` names. Nothing here is a
 //! measurement, and nothing here knows what was measured.
 
 use crate::error::LabError;
@@ -25,7 +25,7 @@ pub(crate) fn run(
     let outcome = scenario.run(options, &mut |_| go_on(), &mut |_| Ok(None)).map_err(LabError::Simulation)?;
     Ok(outcome.map(|outcome| ScenarioReport {
         scenario: of.name,
-        costs: costs(&scenario),
+        costs: scenario.costs().origins(),
         holds: outcome.holds,
         comparisons: of.compares.iter().map(|compare| comparison(&outcome, compare)).collect(),
     }))
@@ -35,15 +35,6 @@ pub(crate) fn run(
 fn read(path: &Path) -> io::Result<String> {
     let is_costs = path.file_name().is_some_and(|name| name == "costs.toml");
     if is_costs { Ok(COSTS.to_owned()) } else { Err(io::Error::from(io::ErrorKind::NotFound)) }
-}
-
-fn costs(scenario: &Scenario) -> String {
-    match scenario.costs().measured() {
-        Some(at) => {
-            format!("measured on {}, {} CPUs, Linux {}, {}", at.cpu, at.cores, at.kernel, at.date)
-        }
-        None => "those that the scenario gives".to_owned(),
-    }
 }
 
 fn comparison(outcome: &SimOutcome, compare: &ScenarioCompare) -> ScenarioComparison {

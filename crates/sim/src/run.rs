@@ -136,7 +136,13 @@ impl Scenario {
         Ok(Some(self.judge(variants)))
     }
 
-    fn judge(&self, variants: Vec<VariantOutcome>) -> SimOutcome {
+    /// What this scenario says of figures, of each of [`labels`](Self::labels) in their order. A run ends
+    /// with this; figures that were exchanged show whether the scenario would notice.
+    ///
+    /// # Panics
+    /// When there are fewer variants than labels.
+    #[must_use]
+    pub fn judge(&self, variants: Vec<VariantOutcome>) -> SimOutcome {
         let figures: Vec<RunFigures> = variants.iter().map(|variant| variant.figures.clone()).collect();
         let mut verdicts = Vec::new();
         for expectation in self.expectations() {

@@ -1,6 +1,8 @@
-//! Every scenario of the project is a test: what it expects holds. A run repeats to the last event.
+//! Every scenario of the project is a test: what it expects holds, and would not if two of the rules that it
+//! compares were exchanged. A run repeats to the last event.
 
-use quietcore_sim::{Scenario, SimOptions, SimOutcome};
+use quietcore_sim::{Scenario, SimOptions, SimOutcome, VariantOutcome};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
@@ -18,7 +20,78 @@ fn run(file: &Path, options: SimOptions) -> SimOutcome {
     outcome.expect("writes nothing").expect("nothing stops it")
 }
 
-/// Goal: what each scenario of the project expects holds. Method: all that
+/// What begins a line of a scenario that names two rules between which it shows no difference.
+const NO_DIFFERENCE: &str = "# Shows no difference: ";
+
+/// Two values of what a scenario varies, and their place in its labels.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RulePair {
+    place: usize,
+    rules: [String; 2],
+}
+
+impl RulePair {
+    /// Every two rules that the labels name at the same place; numbers are sizes and no rules.
+    fn all(labels: &[String]) -> Vec<Self> {
+        let parts = |place: usize| labels.iter().filter_map(move |label| label.split('/').nth(place));
+        let mut pairs = Vec::new();
+        for place in 0..labels[0].split('/').count() {
+            let rules: BTreeSet<&str> = parts(place).filter(|rule| rule.parse::<u64>().is_err()).collect();
+            for one in &rules {
+                let others = rules.iter().filter(|other| *other > one);
+                let pair = |other: &&str| Self { place, rules: [(*one).to_owned(), (*other).to_owned()] };
+                pairs.extend(others.map(pair));
+            }
+        }
+        pairs
+    }
+
+    /// The figures of each variant are those of its twin under the other rule.
+    fn exchanged(&self, outcome: &SimOutcome) -> Vec<VariantOutcome> {
+        let [one, other] = &self.rules;
+        let twin = |label: &str| {
+            let part = |(place, part)| match part {
+                part if place != self.place => part,
+                part if part == one => other.as_str(),
+                part if part == other => one.as_str(),
+                part => part,
+            };
+            label.split('/').enumerate().map(part).collect::<Vec<&str>>().join("/")
+        };
+        let variant = |variant: &VariantOutcome| {
+            let label = twin(&variant.label);
+            let found = outcome.variants.iter().find(|other| other.label == label);
+            let label = variant.label.clone();
+            VariantOutcome { label, ..found.expect("every combination is run").clone() }
+        };
+        outcome.variants.iter().map(variant).collect()
+    }
+
+    fn is_declared(&self, text: &str) -> bool {
+        let [one, other] = &self.rules;
+        let declared = text.lines().filter_map(|line| line.strip_prefix(NO_DIFFERENCE));
+        let pair = |line: &str| line.trim_end_matches('.').split(" and ").map(str::to_owned).collect();
+        declared.map(pair).any(|pair: BTreeSet<String>| pair == BTreeSet::from([one.clone(), other.clone()]))
+    }
+}
+
+/// Goal: what a scenario expects tells the rules apart that it compares. Method: the figures of each two
+/// rules exchanged break an expectation, unless the scenario says that it shows no difference; then they
+/// break none.
+fn expect_that_exchanged_rules_are_noticed(file: &Path, outcome: &SimOutcome) {
+    let (scenario, text) = (load(file), std::fs::read_to_string(file).expect("a scenario can be read"));
+    let labels: Vec<String> = scenario.labels().map(str::to_owned).collect();
+    let pairs = RulePair::all(&labels);
+    for pair in &pairs {
+        let holds = scenario.judge(pair.exchanged(outcome)).holds;
+        assert_eq!(holds, pair.is_declared(&text), "{}: {:?} exchanged", file.display(), pair.rules);
+    }
+    let declared = text.lines().filter(|line| line.starts_with(NO_DIFFERENCE)).count();
+    let known = pairs.iter().filter(|pair| pair.is_declared(&text)).count();
+    assert_eq!(declared, known, "{}: a line names rules that it does not compare", file.display());
+}
+
+/// Goal: what each scenario of the project expects holds, and depends on the rules. Method: all that
 /// are in the folder, each on a thread of its own; the file of costs is none.
 #[test]
 fn the_projects_scenarios_hold() {
@@ -32,6 +105,7 @@ fn the_projects_scenarios_hold() {
                 let outcome = run(file, SimOptions::default());
                 let broken: Vec<_> = outcome.verdicts.iter().filter(|verdict| !verdict.holds).collect();
                 assert!(outcome.holds, "{}, seed {}: {broken:#?}", file.display(), outcome.seed);
+                expect_that_exchanged_rules_are_noticed(file, &outcome);
             });
         }
     });

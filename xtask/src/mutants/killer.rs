@@ -90,6 +90,16 @@ pub(super) enum Suite {
     Futures,
     /// Programs in C.
     CPrograms,
+    /// The tests beside the simulator's code.
+    SimUnits,
+    /// The tests beside the code of replays and of what-if.
+    VerifyUnits,
+    /// What-if on small and on real recordings.
+    Whatif,
+    /// The tests beside the lab's code.
+    LabUnits,
+    /// What the lab makes of fixed rounds.
+    Lab,
 }
 
 struct SuiteProgram {
@@ -135,6 +145,11 @@ impl Suite {
             Self::Figures => of("quietcore-explain", "--test figures", "", "crates/explain/tests/figures"),
             Self::Futures => of("quietcore-live", "--test time", "", "crates/live/tests/time"),
             Self::CPrograms => of("quietcore-ffi", "--test c", "", "crates/ffi/tests/c.rs"),
+            Self::SimUnits => of("quietcore-sim", "--lib", "", "crates/sim/src"),
+            Self::VerifyUnits => of("quietcore-verify", "--lib", "", "crates/verify/src"),
+            Self::Whatif => of("quietcore-verify", "--test whatif", "", "crates/verify/tests/whatif.rs"),
+            Self::LabUnits => of("quietcore-lab", "--lib", "", "crates/lab/src"),
+            Self::Lab => of("quietcore-lab", "--test lab", "", "crates/lab/tests/lab"),
         }
     }
 

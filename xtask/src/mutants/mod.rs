@@ -21,6 +21,7 @@ mod machine;
 mod packets;
 mod realtime;
 mod schedulers;
+mod simulated;
 mod words;
 
 use crate::workspace::{Failure, Workspace, exit_code, run, shown};
@@ -59,6 +60,9 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("boundaries of what listens and of what runs as root", boundaries::BOUNDARIES),
     ("futures that wait for time", futures::FUTURES),
     ("the interface for C", c_abi::C_ABI),
+    ("simulator's figures", simulated::SIMULATOR),
+    ("figures of whatif", simulated::WHATIF),
+    ("figures and verdicts of the lab", simulated::LAB),
 ];
 
 /// Runs the chosen mutants, each killer `times` times, and as often on the unchanged tree before.

@@ -3,7 +3,7 @@
 //! A column per variant, medians, and the spread of the rounds below. What is simulated, and what others
 //! measured elsewhere, stands apart under its own heading.
 
-use super::page::{Page, Style};
+use super::page::{Page, Style, visible_lines};
 use quietcore_lab::{
     Better, ComparisonVerdict, FigureComparison, FigureReport, LabReport, RowReport, ScenarioReport,
     ScenarioValue, ToolOutput, maybe, number,
@@ -48,18 +48,18 @@ pub(crate) fn lab_summary(page: &mut Page, report: &LabReport) {
             let line = cells(["measured, medians", first.before, first.after, "ratio", "noise floor"]);
             page.styled_line(Style::Faint, &line);
         }
-        row.comparisons.iter().for_each(|one| comparison(page, one));
+        row.comparisons.iter().filter(|one| one.has_sample()).for_each(|one| comparison(page, one));
         words(page, row);
         beside(page, row);
     }
     costs(page, &report.rows);
 }
 
-/// Where the simulator's costs are from; all scenarios share them.
+/// Whose costs the simulator used; all scenarios share them.
 fn costs(page: &mut Page, rows: &[RowReport]) {
     let Some(simulated) = rows.iter().find_map(|row| row.simulated.as_ref()) else { return };
     page.blank();
-    page.item(2, "simulated with", LABEL, &format!("costs {}", simulated.costs));
+    page.item(2, "costs", LABEL, &visible_lines(&simulated.costs));
 }
 
 /// A name and four columns.
@@ -75,12 +75,14 @@ fn cells(of: [&str; 5]) -> String {
 fn comparison(page: &mut Page, of: &FigureComparison) {
     let name = format!("{}, {}", of.figure, of.unit);
     let ratio = of.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
-    let [before, after] = [of.before_median, of.after_median].map(number);
+    let [before, after] = [of.before_median, of.after_median].map(maybe);
     let line = cells([&name, &before, &after, &ratio, &maybe(of.floor)]);
     let style = match of.verdict {
         ComparisonVerdict::Better => Style::Good,
         ComparisonVerdict::Worse => Style::Bad,
-        ComparisonVerdict::NoDifference | ComparisonVerdict::OneRound => Style::Faint,
+        ComparisonVerdict::NoDifference | ComparisonVerdict::OneRound | ComparisonVerdict::NotMeasured => {
+            Style::Faint
+        }
     };
     page.styled_line(style, &line);
 }

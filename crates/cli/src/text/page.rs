@@ -142,6 +142,11 @@ pub(crate) fn visible(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
 }
 
+/// Lines with no control character but their ends.
+pub(crate) fn visible_lines(lines: &[String]) -> String {
+    lines.iter().map(|line| visible(line)).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Page, visible, wrap};

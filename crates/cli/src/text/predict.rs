@@ -1,6 +1,6 @@
 //! Predictions and measurements side by side, as text.
 
-use super::page::{Page, Style};
+use super::page::{Page, Style, visible_lines};
 use quietcore_lab::{PredictReport, number};
 use quietcore_sim::Cost;
 
@@ -15,6 +15,7 @@ pub(crate) fn predictions(page: &mut Page, report: &PredictReport) {
         let spread = value.spread.iter().map(|ns| format!("{ns:.1}")).collect::<Vec<_>>().join(" to ");
         page.line(&format!("  {:<16} {:>10.1}   {spread}", cost.name(), value.ns));
     }
+    page.item(2, "costs", 16, &visible_lines(&report.costs.origins()));
     page.heading(&format!(
         "Predicted, and measured for {} ms per round (within {:.0} %, or why not)",
         report.span_ms, report.tolerated_percent
@@ -34,7 +35,8 @@ pub(crate) fn predictions(page: &mut Page, report: &PredictReport) {
             page.line(&format!("{line} {:>10}", "-"));
             continue;
         };
-        line.push_str(&format!(" {:>10} {:>+7.1}%  {}", number(live.median), live.off_percent, one.unit));
+        let off = live.off_percent.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1}%"));
+        line.push_str(&format!(" {:>10} {off:>8}  {}", number(live.median), one.unit));
         page.styled_line(if live.within { Style::Good } else { Style::Warning }, &line);
         if let Some(reason) = &live.reason {
             page.item(6, "", 0, reason);

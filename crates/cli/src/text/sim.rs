@@ -1,7 +1,7 @@
 //! A simulated scenario as text: a table of figures per variant, what was expected, and where the costs are
 //! from.
 
-use super::page::{Page, Style, visible};
+use super::page::{Page, Style, visible, visible_lines};
 use quietcore_core::Nanos;
 use quietcore_sim::{RunFigures, Scenario, SimOutcome, SpanQuantiles, VariantOutcome};
 
@@ -20,7 +20,7 @@ pub(crate) fn simulation(page: &mut Page, name: &str, scenario: &Scenario, outco
         page.item(2, "about", LABEL, &visible(&about.replace('\n', " ")));
     }
     page.item(2, "seed", LABEL, &outcome.seed.to_string());
-    page.item(2, "costs", LABEL, &costs(scenario));
+    page.item(2, "costs", LABEL, &visible_lines(&scenario.costs().origins()));
     for variants in outcome.variants.chunks(SIDE_BY_SIDE) {
         table(page, variants);
     }
@@ -28,16 +28,6 @@ pub(crate) fn simulation(page: &mut Page, name: &str, scenario: &Scenario, outco
     shown(page, outcome);
     sensitivity(page, outcome);
     verdicts(page, outcome);
-}
-
-fn costs(scenario: &Scenario) -> String {
-    match scenario.costs().measured() {
-        Some(at) => visible(&format!(
-            "measured by quietcore calibrate on {}, {} CPUs, Linux {}, {}",
-            at.cpu, at.cores, at.kernel, at.date
-        )),
-        None => "those that the scenario gives itself; all others are 0".to_owned(),
-    }
 }
 
 /// A figure's name and its text in a variant; no text where a variant cannot have it.

@@ -55,10 +55,13 @@ pub(crate) fn measure(set: SetCost<'_>) -> Result<Vec<String>, LabError> {
     }
     set(Cost::Kick, &kicks, "futex wake of a thread that sleeps on another CPU, for the waker");
     set(Cost::IdleExit, &exits, "from the end of that call until the thread runs");
+    let rounds = repeats(|| round_on_one_cpu(first));
+    let halves: Vec<f64> = rounds.iter().map(|round| round / 2.0).collect();
+    set(Cost::ContextSwitch, &halves, "half a round of futex wakes between two threads on one CPU");
     set(
-        Cost::ContextSwitch,
-        &repeats(|| switch(first)),
-        "half a round of futex wakes between two threads on one CPU",
+        Cost::HelperSwitch,
+        &rounds,
+        "a round of futex wakes between two threads on one CPU, in the repeats of context_switch",
     );
     let gaps: Vec<f64> = (0..REPEATS).filter_map(|_| interrupts(first)).collect();
     if gaps.is_empty() {
@@ -220,8 +223,8 @@ fn wake(first: usize, second: usize) -> (f64, f64) {
     on_two((first, second), waker, sleeper)
 }
 
-/// Two threads on one CPU that wake each other.
-fn switch(cpu: usize) -> f64 {
+/// Two threads on one CPU that wake each other: from one to the other and back.
+fn round_on_one_cpu(cpu: usize) -> f64 {
     let word = AtomicU32::new(0);
     let rounds = WAKES * 4;
     let play = |mine: u32| {
@@ -240,7 +243,7 @@ fn switch(cpu: usize) -> f64 {
     };
     let began = Instant::now();
     on_two((cpu, cpu), || play(0), || play(1));
-    began.elapsed().as_nanos() as f64 / f64::from(rounds * 2)
+    began.elapsed().as_nanos() as f64 / f64::from(rounds)
 }
 
 /// The median gap that looks like an interrupt.

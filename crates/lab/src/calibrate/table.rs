@@ -15,16 +15,17 @@ pub struct Calibration {
     pub missing: Vec<String>,
 }
 
-/// Measures all costs, which takes some seconds.
+/// Measures all costs, which takes some seconds. `commit` is what the program was built from.
 ///
 /// # Errors
 ///
 /// [`LabError::Affinity`] or [`LabError::NoCpu`].
-pub fn calibrate() -> Result<Calibration, LabError> {
-    let mut costs = CostTable::measured_at(this_machine());
+pub fn calibrate(commit: &str) -> Result<Calibration, LabError> {
+    let (mut costs, here) = (CostTable::default(), this_machine(commit));
     let mut set = |cost: Cost, repeats: &[f64], what: &str| {
         if let Some((ns, spread)) = summary(repeats) {
-            costs.set(cost, CostValue { ns, spread, source: format!("calibrate: {what}") });
+            let (source, measured) = (format!("calibrate: {what}"), Some(here.clone()));
+            costs.set(cost, CostValue { ns, spread, source, measured });
         }
     };
     core::measure(&mut set);
@@ -32,7 +33,7 @@ pub fn calibrate() -> Result<Calibration, LabError> {
     Ok(Calibration { costs, missing })
 }
 
-fn this_machine() -> MeasuredOn {
+fn this_machine(commit: &str) -> MeasuredOn {
     let file = |path| std::fs::read_to_string(path).unwrap_or_default();
     let info = file("/proc/cpuinfo");
     let model =
@@ -44,6 +45,7 @@ fn this_machine() -> MeasuredOn {
         cores: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
         kernel: printable(file("/proc/sys/kernel/osrelease").trim()),
         date: date(seconds / 86_400),
+        commit: commit.to_owned(),
     }
 }
 

@@ -7,9 +7,7 @@ mod plot;
 mod svg;
 
 use crate::plan::{Citation, VariantRole};
-use crate::report::{
-    ComparisonVerdict, FigureComparison, LabReport, RowReport, ScenarioReport, maybe, number,
-};
+use crate::report::{ComparisonVerdict, FigureComparison, LabReport, RowReport, ScenarioReport, maybe};
 use std::fmt::Write;
 use svg::escaped;
 
@@ -55,7 +53,7 @@ fn overview(out: &mut String, report: &LabReport) {
     }
     out.push_str("<th>after</th></tr>\n");
     for row in &report.rows {
-        for one in &row.comparisons {
+        for one in row.comparisons.iter().filter(|one| one.has_sample()) {
             let name = escaped(row.experiment);
             let _ = write!(
                 out,
@@ -64,7 +62,7 @@ fn overview(out: &mut String, report: &LabReport) {
                 escaped(one.unit)
             );
             let ratio = one.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
-            for cell in [number(one.before_median), number(one.after_median), ratio, maybe(one.floor)] {
+            for cell in [maybe(one.before_median), maybe(one.after_median), ratio, maybe(one.floor)] {
                 let _ = write!(out, "<td class=\"number\">{cell}</td>");
             }
             let (class, word) = verdict(one);
@@ -80,6 +78,7 @@ const fn verdict(of: &FigureComparison) -> (&'static str, &'static str) {
         ComparisonVerdict::Worse => ("worse", "loses"),
         ComparisonVerdict::NoDifference => ("same", "no difference"),
         ComparisonVerdict::OneRound => ("same", "one round"),
+        ComparisonVerdict::NotMeasured => ("same", "not measured"),
     }
 }
 
@@ -195,10 +194,10 @@ fn table(out: &mut String, row: &RowReport) {
 fn sim(out: &mut String, row: &RowReport, simulated: &ScenarioReport) {
     let _ = writeln!(
         out,
-        "<h3>Simulated</h3>\n<p class=\"aside\">Scenario {}, beside {} and never mixed with it; costs {}.</p>",
+        "<h3>Simulated</h3>\n<p class=\"aside\">Scenario {}, beside {} and never mixed with it. Costs: {}.</p>",
         escaped(simulated.scenario),
         escaped(row.experiment),
-        escaped(&simulated.costs)
+        escaped(&simulated.costs.join("; "))
     );
     out.push_str(
         "<div class=\"wide\"><table>\n<tr><th>figure (costs halved, doubled)</th><th class=\"number\">before</th>\

@@ -211,7 +211,9 @@ pub(crate) fn differences(row: &RowReport) -> Option<String> {
 /// Where the compared figures are that were measured.
 fn places(row: &RowReport) -> Vec<usize> {
     let Some(first) = row.variants.first() else { return Vec::new() };
-    let is_compared = |figure: &FigureReport| row.comparisons.iter().any(|one| one.figure == figure.name);
+    let is_compared = |figure: &FigureReport| {
+        row.comparisons.iter().any(|one| one.figure == figure.name && one.has_sample())
+    };
     let all = first.figures.iter().enumerate();
     all.filter(|(_, figure)| is_compared(figure)).map(|(at, _)| at).collect()
 }

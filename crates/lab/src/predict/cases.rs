@@ -5,7 +5,7 @@
 
 use crate::error::LabError;
 use crate::harness::LaneMode;
-use crate::plan::TrialContext;
+use crate::plan::{TrialContext, TrialFigures};
 use crate::rows::blocked::{self, BLOCKS, BlockedSetup};
 use crate::rows::dbench::{self, PairLoad, PairSeating, REQUEST, RequestGuard, SERVICE};
 use crate::rows::enqueue::{self, LaneIsolation};
@@ -21,7 +21,7 @@ pub(crate) struct PredictCase {
     pub(crate) scenario: fn() -> String,
     pub(crate) figures: &'static [PredictFigure],
     /// Measures once; figures in the order of `figures`.
-    pub(crate) live: fn(&TrialContext) -> Result<Vec<f64>, LabError>,
+    pub(crate) live: fn(&TrialContext) -> Result<TrialFigures, LabError>,
 }
 
 pub(crate) struct PredictFigure {
@@ -118,7 +118,7 @@ pub(crate) const CASES: &[PredictCase] = &[
                 };
                 dbench::throughput(context, load, context.span)
             };
-            Ok(vec![of(2)?.0, of(8)?.0])
+            Ok(vec![Some(of(2)?.0), Some(of(8)?.0)])
         },
     },
 ];
@@ -137,7 +137,7 @@ fn blocked_lanes() -> String {
 }
 
 /// The p99 of stay and of pull.
-fn late_live(context: &TrialContext, other: LaneMode) -> Result<Vec<f64>, LabError> {
+fn late_live(context: &TrialContext, other: LaneMode) -> Result<TrialFigures, LabError> {
     let of = |policy| blocked::trial(context, BlockedSetup { policy, other, ..BLOCKS });
     Ok(vec![of(Policy::Stay)?[2], of(Policy::Pull)?[2]])
 }

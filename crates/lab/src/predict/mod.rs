@@ -10,7 +10,7 @@ use crate::cpus::{allowed_cpus, two_cpus};
 use crate::error::LabError;
 use crate::host::{self, LabHost};
 use crate::measure::MUCH;
-use crate::plan::TrialContext;
+use crate::plan::{TrialContext, TrialFigures, percent};
 use crate::report::{SCHEMA, number};
 use crate::sync::StopFlag;
 use cases::{CASES, FigureKind, PredictCase, PredictFigure};
@@ -59,7 +59,7 @@ pub struct Prediction {
     pub halved: f64,
     /// The same with all costs doubled.
     pub doubled: f64,
-    /// `null` when it was not measured any more.
+    /// `null` when it was not measured, or had no sample in some round.
     pub measured: Option<MeasuredFigure>,
 }
 
@@ -72,8 +72,8 @@ pub struct MeasuredFigure {
     pub rounds: Vec<f64>,
     /// Share of all CPUs' time that others took meanwhile; `null` where the kernel does not say.
     pub others_percent: Option<f64>,
-    /// Measured against predicted.
-    pub off_percent: f64,
+    /// Measured against predicted; `null` when 0 was predicted and something else measured.
+    pub off_percent: Option<f64>,
     /// Whether it is within the tolerance.
     pub within: bool,
     /// Why it could be off; `null` when it is within.
@@ -169,7 +169,7 @@ fn measured(
     context: &TrialContext,
     rounds: u32,
     tell: &mut dyn FnMut(&'static str, u32),
-) -> Result<Vec<Vec<f64>>, LabError> {
+) -> Result<Vec<TrialFigures>, LabError> {
     let mut all = Vec::new();
     for round in 1..=rounds {
         if context.stop.is_set() {
@@ -209,20 +209,25 @@ impl PredictReport {
 
     /// Holds the predictions of `case` against figures by round, in their order; `others` is the share of all
     /// CPUs' time that others took meanwhile, in percent.
-    pub fn judge(&mut self, case: &str, rounds: &[Vec<f64>], others: Option<f64>) {
+    pub fn judge(&mut self, case: &str, rounds: &[TrialFigures], others: Option<f64>) {
         let Some(figures) = CASES.iter().find(|one| one.name == case).map(|one| one.figures) else { return };
         let those = self.predictions.iter_mut().filter(|one| one.question == case);
         for (at, (one, figure)) in those.zip(figures).enumerate() {
-            let values: Vec<f64> = rounds.iter().filter_map(|figures| figures.get(at).copied()).collect();
+            let values: Option<Vec<f64>> = rounds.iter().map(|figures| *figures.get(at)?).collect();
+            let Some(values) = values else { continue };
             let mut sorted = values.clone();
             sorted.sort_by(f64::total_cmp);
             let Some(&median) = sorted.get(sorted.len() / 2) else { continue };
-            let off =
-                if one.predicted == 0.0 { f64::from(median != 0.0) } else { median / one.predicted - 1.0 };
-            let within = off.abs() <= TOLERATED;
+            let is_same = median == one.predicted;
+            let off = if is_same {
+                Some(0.0)
+            } else {
+                percent(median, one.predicted).map(|part| part / 100.0 - 1.0)
+            };
+            let within = off.is_some_and(|off| off.abs() <= TOLERATED);
             let doubt = Doubt { prediction: one, figure, sorted: &sorted, others, costs: &self.costs };
             let reason = (!within).then(|| doubt.reason());
-            let off_percent = off * 100.0;
+            let off_percent = off.map(|off| off * 100.0);
             one.measured = Some(MeasuredFigure {
                 median,
                 rounds: values,

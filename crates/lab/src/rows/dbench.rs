@@ -9,8 +9,8 @@
 use crate::error::LabError;
 use crate::harness::{LaneHarness, spin};
 use crate::plan::{
-    Better, Citation, CitedFigure, Compare, ExactCheck, NOT_MEASURED, RowPlan, RowScenario, RowVariant,
-    RunScale, ScenarioCompare, TrialContext, TrialSpans, VariantRole,
+    Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowScenario, RowVariant, RunScale,
+    ScenarioCompare, TrialContext, TrialFigures, TrialSpans, VariantRole,
 };
 use crate::slice::SliceLog;
 use crate::sync::{SharedCount, StopFlag};
@@ -152,21 +152,24 @@ struct Tally {
     timed_out: SharedCount,
 }
 
-fn trial(context: &TrialContext, policy: Policy, guard: RequestGuard) -> Result<Vec<f64>, LabError> {
+fn trial(context: &TrialContext, policy: Policy, guard: RequestGuard) -> Result<TrialFigures, LabError> {
     let chosen: &[usize] = if context.scale == RunScale::Quick { &QUICK } else { &PAIRS };
     let span = context.span / chosen.len() as u32;
-    let (mut figures, mut timed_out) = (Vec::new(), 0);
+    let (mut figures, mut requests, mut timed_out) = (Vec::new(), 0.0, 0);
     for pairs in PAIRS {
         if !chosen.contains(&pairs) || context.stop.is_set() {
-            figures.push(NOT_MEASURED);
+            figures.push(None);
             continue;
         }
         let load = PairLoad { policy, guard, seating: PairSeating::Crossed, pairs };
         let ran = throughput(context, load, span)?;
-        figures.push(ran.0);
+        figures.push(Some(ran.0));
+        requests += ran.0;
         timed_out += ran.1;
     }
-    figures.push(timed_out as f64);
+    // Of requests that were not guarded, or not answered either, none can have timed out.
+    let is_guarded = guard == RequestGuard::Timeout && (requests > 0.0 || timed_out > 0);
+    figures.push(is_guarded.then_some(timed_out as f64));
     Ok(figures)
 }
 

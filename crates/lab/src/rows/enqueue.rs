@@ -8,7 +8,7 @@ use crate::error::LabError;
 use crate::harness::{LaneHarness, LaneMode, tick};
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, PLAIN, RowPlan, RowScenario, RowVariant, ScenarioCompare,
-    TrialContext, VariantRole,
+    TrialContext, TrialFigures, VariantRole, percent,
 };
 use crate::sync::lock;
 use quietcore_live::{CpuSet, Machine, Nanos, timer::Policy};
@@ -70,7 +70,7 @@ pub(crate) fn trial(
     context: &TrialContext,
     policy: Policy,
     isolation: LaneIsolation,
-) -> Result<Vec<f64>, LabError> {
+) -> Result<TrialFigures, LabError> {
     let [busy, quiet] = context.cpus;
     let isolated: CpuSet =
         if isolation == LaneIsolation::Isolated { [quiet].into_iter().collect() } else { CpuSet::new() };
@@ -99,15 +99,14 @@ pub(crate) fn trial(
             });
             pairs += u64::from(PAIRS);
         }
-        let nanos = begin.elapsed().as_nanos() as f64 / pairs as f64;
-        *lock(&out) = Some((nanos, pairs));
+        *lock(&out) = Some((begin.elapsed(), pairs));
         let _ = sender.send(());
     });
     worker.arm_on(quiet, machine.now())?;
     let failed = || LabError::Trial("the isolated lane did not finish".to_owned());
     done.recv_timeout(span + Duration::from_secs(30)).map_err(|_| failed())?;
     let measured = lock(&result).take();
-    let (nanos, pairs) = measured.ok_or_else(failed)?;
+    let (took, pairs) = measured.ok_or_else(failed)?;
     let metrics = machine.metrics();
     let elsewhere: u64 = metrics.cpus.iter().filter(|cpu| cpu.cpu != quiet).map(|cpu| cpu.bases.armed).sum();
     if policy == Policy::Push && elsewhere < pairs {
@@ -115,5 +114,6 @@ pub(crate) fn trial(
             format!("only {elsewhere} of {pairs} timers were armed on a busy CPU: the search did not run");
         return Err(LabError::Trial(what));
     }
-    Ok(vec![nanos, 100.0 * elsewhere.min(pairs) as f64 / pairs as f64])
+    let per_pair = (pairs > 0).then(|| took.as_nanos() as f64 / pairs as f64);
+    Ok(vec![per_pair, percent(elsewhere.min(pairs) as f64, pairs as f64)])
 }

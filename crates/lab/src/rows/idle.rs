@@ -7,7 +7,7 @@ use crate::error::LabError;
 use crate::harness::{LaneHarness, LaneMode, tick, voluntary_switches};
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, PLAIN, RowPlan, RowScenario, RowVariant, ScenarioCompare,
-    TrialContext, VariantRole,
+    TrialContext, TrialFigures, VariantRole,
 };
 use quietcore_live::{Machine, Nanos, TimerHandle, timer::Policy};
 use quietcore_trace::Question;
@@ -72,7 +72,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
 pub(crate) const TIMERS: u64 = 1000;
 const PERIOD: Duration = Duration::from_millis(100);
 
-pub(crate) fn trial(context: &TrialContext, policy: Policy, timers: u64) -> Result<Vec<f64>, LabError> {
+pub(crate) fn trial(context: &TrialContext, policy: Policy, timers: u64) -> Result<TrialFigures, LabError> {
     let lanes = context.cpus.map(|cpu| (cpu, LaneMode::Parks));
     let harness = LaneHarness::start(Machine::builder().policy(policy), context, &lanes)?;
     let machine = harness.machine;
@@ -103,9 +103,10 @@ pub(crate) fn trial(context: &TrialContext, policy: Policy, timers: u64) -> Resu
     let ran = |metrics: &quietcore_live::metrics::Metrics| metrics.lateness().len();
     let late = |metrics: &quietcore_live::metrics::Metrics| metrics.sum(|cpu| cpu.lateness_sum.as_u64());
     let runs = ran(&after.0) - ran(&before.0);
-    let mean = (late(&after.0) - late(&before.0)) as f64 / 1e3 / (runs.max(1)) as f64;
+    let late_us = (late(&after.0) - late(&before.0)) as f64 / 1e3;
+    let mean = (runs > 0).then(|| late_us / runs as f64);
     let busy = 100.0 * (after.2 - before.2) / seconds;
-    Ok(vec![(after.1 - before.1) as f64 / seconds, busy, runs as f64 / seconds, mean])
+    Ok(vec![Some((after.1 - before.1) as f64 / seconds), Some(busy), Some(runs as f64 / seconds), mean])
 }
 
 /// Voluntary context switches of all threads but this one.

@@ -11,7 +11,7 @@ use crate::gaps::Gaps;
 use crate::harness::{LaneBody, LaneHarness, LaneMode, spin, stay_on, tick};
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, ExactCheck, PLAIN, RowPlan, RowScenario, RowVariant,
-    ScenarioCompare, TrialContext, VariantRole,
+    ScenarioCompare, TrialContext, TrialFigures, VariantRole,
 };
 use crate::slice::SliceLog;
 use crate::sync::lock;
@@ -103,7 +103,7 @@ type Runners = Arc<Mutex<Vec<Pid>>>;
 
 type Found = Arc<Mutex<Option<(Pid, Gaps)>>>;
 
-fn trial(context: &TrialContext, exclusion: Exclusion, load: Load) -> Result<Vec<f64>, LabError> {
+fn trial(context: &TrialContext, exclusion: Exclusion, load: Load) -> Result<TrialFigures, LabError> {
     let [sleeper, busy] = context.cpus;
     let builder =
         Machine::builder().policy(Policy::Pull).exclusion(exclusion).isolated([busy].into_iter().collect());
@@ -142,18 +142,23 @@ fn trial(context: &TrialContext, exclusion: Exclusion, load: Load) -> Result<Vec
     let (lane, gaps) = lock(&found)
         .take()
         .ok_or_else(|| LabError::Trial("the busy lane did not come to an end".to_owned()))?;
-    context.attach("oslat", gaps.oslat(busy.index()));
+    if let Some(lines) = gaps.oslat(busy.index()) {
+        context.attach("oslat", lines);
+    }
     let runners = lock(&runners);
     let foreign = runners.iter().filter(|runner| **runner == lane).count();
     let counted: u64 = metrics.cpus.iter().filter(|cpu| cpu.cpu == busy).map(|cpu| cpu.ran_for_others).sum();
+    // Where no callback ran at all, that none was foreign says nothing.
+    let of_callbacks = |count: f64| (!runners.is_empty()).then_some(count);
+    let us = |ns: f64| ns / 1e3;
     Ok(vec![
-        foreign as f64,
-        counted as f64,
-        runners.len() as f64 / seconds,
+        of_callbacks(foreign as f64),
+        of_callbacks(counted as f64),
+        Some(runners.len() as f64 / seconds),
         gaps.away_percent(),
-        gaps.quantile(0.5) / 1e3,
-        gaps.quantile(0.99) / 1e3,
-        gaps.largest_ns() as f64 / 1e3,
+        gaps.quantile(0.5).map(us),
+        gaps.quantile(0.99).map(us),
+        gaps.largest_ns().map(us),
     ])
 }
 

@@ -88,7 +88,7 @@ pub struct RunFigures {
     pub lateness_ns: Option<SpanQuantiles>,
     /// From that moment until the task that it woke runs; `None` when none did.
     pub task_delay_ns: Option<SpanQuantiles>,
-    /// How long measuring loops were away, by CPU; empty when none were.
+    /// How long measuring loops were away, by CPU; without CPUs on which none ever was.
     pub gaps_ns: BTreeMap<u16, SpanQuantiles>,
     /// Requests per second; `None` without client/server pairs.
     pub throughput: Option<f64>,
@@ -187,48 +187,4 @@ impl RunFigures {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{CyclicThread, PacketFigures, RaiseFigures, RealtimeFigures, SoftirqFigures};
-    use super::{NUMBERS, PER_CPU, RunFigures, SpanQuantiles};
-    use quietcore_core::CpuId;
-
-    /// Goal: every name leads to a figure. Method: figures in which nothing is absent.
-    #[test]
-    fn every_name_leads_to_a_figure() {
-        let quantiles = SpanQuantiles { p50: 1, p99: 2, p999: 3, max: 4 };
-        let thread = CyclicThread { latency_ns: Some(quantiles), ..CyclicThread::default() };
-        let realtime = RealtimeFigures {
-            threads: vec![thread; 8],
-            latency_ns: Some(quantiles),
-            ..RealtimeFigures::default()
-        };
-        let delay_ns = [("NET_RX", quantiles), ("BLOCK", quantiles)].into();
-        let softirqs = SoftirqFigures { delay_ns, ..SoftirqFigures::default() };
-        let packets = PacketFigures {
-            late_ns: Some(quantiles),
-            busy_ns: 1,
-            at_home: 1,
-            watchdogs: [(7, 1)].into(),
-            ..PacketFigures::default()
-        };
-        let figures = RunFigures {
-            lateness_ns: Some(quantiles),
-            task_delay_ns: Some(quantiles),
-            gaps_ns: [(7, quantiles)].into(),
-            throughput: Some(1.0),
-            pair_ns: Some(1.0),
-            realtime: Some(realtime),
-            softirqs: Some(softirqs),
-            timer_raise: Some(RaiseFigures::default()),
-            packets: Some(packets),
-            ..RunFigures::default()
-        };
-        for (name, of) in NUMBERS {
-            assert!(of(&figures).is_some(), "{name}");
-        }
-        for name in PER_CPU {
-            assert!(figures.number_of(name, CpuId::new(7).unwrap()).is_some(), "{name}");
-        }
-        assert_eq!((figures.number("hash"), figures.cpus("hash")), (None, None));
-    }
-}
+mod tests;

@@ -185,9 +185,7 @@ impl Recorder {
                 .gaps
                 .iter()
                 .enumerate()
-                .filter_map(|(cpu, gaps)| {
-                    gaps.as_ref().map(|gaps| (cpu as u16, quantiles(gaps).unwrap_or_default()))
-                })
+                .filter_map(|(cpu, gaps)| Some((cpu as u16, quantiles(gaps.as_ref()?)?)))
                 .collect(),
             throughput: self.requests.map(|requests| requests as f64 / seconds),
             pair_ns: self

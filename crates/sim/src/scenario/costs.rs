@@ -1,21 +1,18 @@
 //! What things cost, in ns, and where each number is from: measured by `calibrate` or cited.
 //!
-//! Invariant: no number without a source. A cost is never chosen so that a figure comes out; how much a
-//! figure depends on them is shown by halving and doubling all of them.
+//! Invariants: no number without a source, and none that was measured without its machine, day and commit.
+//! A cost is never chosen so that a figure comes out; how much a figure depends on them is shown by halving
+//! and doubling all of them.
 
 use super::error::{ScenarioError, ScenarioProblem};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::path::Path;
 use toml::Spanned;
 
 /// The largest cost: a second.
 const NS_MAX: f64 = 1e9;
-
-/// Cited, not measured: it takes a kernel whose softirqs are threads.
-const HELPER_SWITCH: (f64, &str) =
-    (10_000.0, "patch against empty TIMER softirqs, 2019: about 10 us in a VM");
 
 /// Something that takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,11 +106,20 @@ pub struct CostValue {
     /// Smallest and largest of the repeats, if it was measured.
     #[serde(default)]
     pub spread: Vec<f64>,
-    /// `calibrate`, or who says so where.
+    /// `calibrate` and how, or who says so where.
     pub source: String,
+    /// Where and when it was measured; `None` of a number that is cited.
+    #[serde(default)]
+    pub measured: Option<MeasuredOn>,
 }
 
-/// Where and when costs were measured.
+impl CostValue {
+    fn origin(&self) -> String {
+        self.measured.as_ref().map_or_else(|| self.source.clone(), |at| format!("measured on {at}"))
+    }
+}
+
+/// Where, when and by which code a cost was measured.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredOn {
@@ -125,38 +131,51 @@ pub struct MeasuredOn {
     pub kernel: String,
     /// The day, as 2026-01-31.
     pub date: String,
+    /// The commit that `calibrate` was built from.
+    pub commit: String,
+}
+
+impl fmt::Display for MeasuredOn {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cpu, cores, kernel, date, commit } = self;
+        write!(out, "{cpu}, {cores} CPUs, Linux {kernel}, {date}, commit {commit}")
+    }
 }
 
 /// A file of costs, as `quietcore calibrate` writes it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CostFile {
-    measured: Option<MeasuredOn>,
     cost: BTreeMap<Spanned<String>, Spanned<CostValue>>,
 }
 
 /// All costs of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CostTable {
-    measured: Option<MeasuredOn>,
     values: BTreeMap<&'static str, CostValue>,
 }
 
 impl CostTable {
-    /// A table that was measured there and then: with the costs that are cited and never measured, and
-    /// nothing else.
+    /// Whose costs these are, a line for each origin: a machine with its day and commit, or a source that is
+    /// cited. The line of the most costs comes last.
     #[must_use]
-    pub fn measured_at(measured: MeasuredOn) -> Self {
-        let mut table = Self { measured: Some(measured), values: BTreeMap::new() };
-        let source = HELPER_SWITCH.1.to_owned();
-        table.set(Cost::HelperSwitch, CostValue { ns: HELPER_SWITCH.0, spread: Vec::new(), source });
-        table
-    }
-
-    /// Where and when, if the file says.
-    #[must_use]
-    pub fn measured(&self) -> Option<&MeasuredOn> {
-        self.measured.as_ref()
+    pub fn origins(&self) -> Vec<String> {
+        let mut origins: Vec<(String, Vec<&'static str>)> = Vec::new();
+        for cost in Cost::ALL {
+            let origin = self.get(cost).map_or_else(|| "none given, so 0".to_owned(), CostValue::origin);
+            match origins.iter_mut().find(|(known, _)| *known == origin) {
+                Some((_, costs)) => costs.push(cost.name()),
+                None => origins.push((origin, vec![cost.name()])),
+            }
+        }
+        origins.sort_by_key(|(_, costs)| costs.len());
+        let last = origins.len() - 1;
+        let line = |(at, (origin, costs)): (usize, &(String, Vec<&str>))| match at {
+            0 if last == 0 => format!("all: {origin}"),
+            at if at == last => format!("all others: {origin}"),
+            _ => format!("{}: {origin}", costs.join(", ")),
+        };
+        origins.iter().enumerate().map(line).collect()
     }
 
     /// Sets or replaces a cost.
@@ -177,7 +196,7 @@ impl CostTable {
     pub fn parse(file: &Path, text: &str) -> Result<Self, ScenarioError> {
         let in_file = |problem: ScenarioProblem| problem.in_file(file, text);
         let raw: CostFile = toml::from_str(text).map_err(|error| in_file(error.into()))?;
-        let mut table = Self { measured: raw.measured, values: BTreeMap::new() };
+        let mut table = Self::default();
         table.replace(&raw.cost).map_err(in_file)?;
         Ok(table)
     }
@@ -212,28 +231,27 @@ impl CostTable {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut text = String::from(
-            "# What things cost, in ns: medians, and the smallest and largest of the repeats.\n",
+            "# What things cost, in ns: medians, the smallest and largest of the repeats, and where and when\n\
+             # they were measured. Made by `quietcore calibrate -o FILE`.\n",
         );
-        if let Some(measured) = &self.measured {
-            let _ = write!(
-                text,
-                "# Made by `quietcore calibrate -o FILE`; do not edit, measure again.\n\n[measured]\n\
-                 cpu = {:?}\ncores = {}\nkernel = {:?}\ndate = {:?}\n",
-                measured.cpu, measured.cores, measured.kernel, measured.date
-            );
-        }
         text.push_str("\n[cost]\n");
         for cost in Cost::ALL {
             let Some(value) = self.get(cost) else { continue };
             let spread: Vec<String> = value.spread.iter().map(|ns| format!("{ns:.1}")).collect();
-            let _ = writeln!(
+            let (name, spread) = (cost.name(), spread.join(", "));
+            let _ = write!(
                 text,
-                "{} = {{ ns = {:.1}, spread = [{}], source = {:?} }}",
-                cost.name(),
-                value.ns,
-                spread.join(", "),
-                value.source
+                "{name} = {{ ns = {:.1}, spread = [{spread}], source = {:?}",
+                value.ns, value.source
             );
+            if let Some(MeasuredOn { cpu, cores, kernel, date, commit }) = &value.measured {
+                let _ = write!(
+                    text,
+                    ", measured = {{ cpu = {cpu:?}, cores = {cores}, kernel = {kernel:?}, date = {date:?}, \
+                     commit = {commit:?} }}"
+                );
+            }
+            text.push_str(" }\n");
         }
         text
     }
@@ -283,21 +301,71 @@ impl Costs {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cost, CostTable, CostValue, Factor};
+    use super::{Cost, CostTable, CostValue, Factor, MeasuredOn};
 
-    /// Goal: a table survives its file. Method: all costs with odd numbers, written and read.
+    fn value(ns: f64, source: &str, measured: Option<&MeasuredOn>) -> CostValue {
+        CostValue { ns, spread: vec![ns, ns + 1.0], source: source.into(), measured: measured.cloned() }
+    }
+
+    fn machine(cpu: &str, date: &str) -> MeasuredOn {
+        let (cpu, kernel) = (cpu.to_owned(), "6.18.44".to_owned());
+        MeasuredOn { cpu, cores: 2, kernel, date: date.to_owned(), commit: "0123abc".to_owned() }
+    }
+
+    /// Goal: a table survives its file. Method: all costs with odd numbers, every other one measured, written
+    /// and read.
     #[test]
     fn a_table_survives_its_file() {
-        let mut table =
-            CostTable::measured_at(super::MeasuredOn { cpu: "a \"b\"".into(), ..Default::default() });
+        let (mut table, here) = (CostTable::default(), machine("a \"b\"", "2026-01-31"));
         for (place, cost) in Cost::ALL.into_iter().enumerate() {
-            let ns = place as f64 * 1.5;
-            table.set(cost, CostValue { ns, spread: vec![ns, ns + 1.0], source: "calibrate".into() });
+            let measured = place.is_multiple_of(2).then_some(&here);
+            table.set(cost, value(place as f64 * 1.5, "calibrate", measured));
         }
         let read = CostTable::parse("costs.toml".as_ref(), &table.to_toml()).expect("our own file");
         assert_eq!(read, table);
         assert_eq!(read.missing(), [""; 0]);
         assert_eq!(read.scaled(Factor::Double).of(Cost::IdleExit), 36);
+    }
+
+    /// Goal: costs of two machines, a cited one and those that are missing never pass for one machine's.
+    /// Method: tables with one origin, with none, and with four; the same machine on another day is another.
+    #[test]
+    fn every_origin_has_its_line() {
+        let (one, other) = (machine("one", "2026-01-31"), machine("one", "2026-02-01"));
+        let mut table = CostTable::default();
+        assert_eq!(table.origins(), ["all: none given, so 0"]);
+        Cost::ALL.into_iter().for_each(|cost| table.set(cost, value(1.0, "calibrate", Some(&one))));
+        let first = "measured on one, 2 CPUs, Linux 6.18.44, 2026-01-31, commit 0123abc";
+        assert_eq!(table.origins(), [format!("all: {first}")]);
+        for cost in [Cost::PacketEnqueue, Cost::PacketDequeue] {
+            table.set(cost, value(1.0, "calibrate", Some(&other)));
+        }
+        table.set(Cost::Kick, value(1.0, "a paper", None));
+        let second = first.replace("2026-01-31", "2026-02-01");
+        assert_eq!(
+            table.origins(),
+            [
+                "kick: a paper".to_owned(),
+                format!("packet_enqueue, packet_dequeue: {second}"),
+                format!("all others: {first}")
+            ]
+        );
+    }
+
+    /// Goal: no figure that others published is a cost of the project, and every line of its file says where
+    /// it was measured. Method: the file.
+    #[test]
+    fn the_projects_costs_are_measured() {
+        let text = include_str!("../../../../scenarios/costs.toml");
+        let costs = CostTable::parse("costs.toml".as_ref(), text).expect("the project's costs");
+        assert_eq!(costs.missing(), [""; 0]);
+        for cost in Cost::ALL {
+            let CostValue { source, measured, spread, .. } = costs.get(cost).expect("none is missing");
+            let at = measured.as_ref().unwrap_or_else(|| panic!("{} was not measured", cost.name()));
+            assert!(source.starts_with("calibrate: ") && spread.len() == 2, "{}: {source}", cost.name());
+            let said = [&at.cpu, &at.kernel, &at.date, &at.commit];
+            assert!(said.iter().all(|part| !part.is_empty()), "{}: {at:?}", cost.name());
+        }
     }
 
     /// Goal: numbers that cannot be costs, and numbers from nowhere, are refused. Method: one of each.

@@ -103,6 +103,12 @@ impl Scenario {
         self.plans.iter().map(|plan| plan.label.as_str())
     }
 
+    /// CPUs of the largest variant.
+    #[must_use]
+    pub fn cpu_count_max(&self) -> u16 {
+        self.plans.iter().map(|plan| plan.topology.possible().len()).max().unwrap_or(0) as u16
+    }
+
     /// Replaces the seed of all variants.
     pub fn set_seed(&mut self, seed: u64) {
         self.plans.iter_mut().for_each(|plan| plan.seed = seed);

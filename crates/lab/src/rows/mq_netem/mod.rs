@@ -16,7 +16,7 @@ mod load;
 use crate::error::LabError;
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowScenario, RowVariant, ScenarioCompare,
-    TrialContext, TrialSpans, VariantRole,
+    TrialContext, TrialFigures, TrialSpans, VariantRole,
 };
 use load::{Discipline, QueueSetup, trial};
 use quietcore_live::timer::Policy;
@@ -129,6 +129,6 @@ fn run(
     discipline: Discipline,
     policy: Policy,
     watchdog: Watchdog,
-) -> Result<Vec<f64>, LabError> {
+) -> Result<TrialFigures, LabError> {
     trial(context, QueueSetup { discipline, policy, watchdog })
 }

@@ -7,14 +7,18 @@
 //! of the cycle. Devices of the same other machine raise NET_RX and BLOCK on both lanes, with work of very
 //! different lengths. All four modes get the same load, with the same random numbers. Every raised piece of
 //! work must have been done at the end: what is gained for tasks is not taken from packets by losing them.
+//! `figures.rs` has what a variant comes to.
+
+mod figures;
 
 use crate::error::LabError;
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowScenario, RowVariant, ScenarioCompare,
-    TrialContext, TrialSpans, VariantRole, quantile,
+    TrialContext, TrialFigures, TrialSpans, VariantRole,
 };
 use crate::slice::SliceLog;
 use crate::sync::lock;
+use figures::{TrialCounts, figures};
 use quietcore_live::{
     CpuId, LaneThreads, Machine, Nanos, Precision, TimerHandle, TimerOptions,
     lane::Pinning,
@@ -106,7 +110,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     }),
     scenario: Some(RowScenario {
         name: "cyclictest.toml",
-        text: include_str!("../../../../scenarios/cyclictest.toml"),
+        text: include_str!("../../../../../scenarios/cyclictest.toml"),
         compares: &[ScenarioCompare::lower("late p99, 8 CPUs", "rt_latency_p99", "none", "both")],
     }),
 };
@@ -219,7 +223,7 @@ impl Drop for Trial {
     }
 }
 
-fn trial(context: &TrialContext, awareness: Awareness, load: Load) -> Result<Vec<f64>, LabError> {
+fn trial(context: &TrialContext, awareness: Awareness, load: Load) -> Result<TrialFigures, LabError> {
     let mut trial = Trial::start(context, awareness)?;
     trial.tasks(&context.slices.clone())?;
     if load == Load::Devices {
@@ -340,29 +344,25 @@ impl Trial {
         self.devices().map(|device| *lock(&device.raised) - lock(&device.delays).len() as u64).sum()
     }
 
-    fn figures(&self, seconds: f64) -> Vec<f64> {
+    fn figures(&self, seconds: f64) -> TrialFigures {
         let metrics = self.machine.metrics();
-        let sum = |of: fn(&quietcore_live::metrics::CpuMetrics) -> u64| Metrics::sum(&metrics, of) as f64;
+        let sum = |of: fn(&quietcore_live::metrics::CpuMetrics) -> u64| Metrics::sum(&metrics, of);
         let mut late: Vec<u64> = self.events.iter().flat_map(|event| lock(event).late.clone()).collect();
         let mut delays: Vec<u64> = self.devices().flat_map(|device| lock(&device.delays).clone()).collect();
         late.sort_unstable();
         delays.sort_unstable();
-        let missed: u64 = self.events.iter().map(|event| lock(event).missed).sum();
-        let ran = sum(|cpu| cpu.softirqs) + sum(|cpu| cpu.ksoftirqd_ran);
-        vec![
-            quantile(&late, 0.5) / 1e3,
-            quantile(&late, 0.99) / 1e3,
-            quantile(&late, 0.999) / 1e3,
-            quantile(&late, 1.0) / 1e3,
-            sum(|cpu| cpu.migrations) / seconds,
-            quantile(&delays, 0.5) / 1e3,
-            quantile(&delays, 0.99) / 1e3,
-            quantile(&delays, 1.0) / 1e6,
-            sum(|cpu| cpu.deferred) / seconds,
-            if ran == 0.0 { 0.0 } else { 100.0 * sum(|cpu| cpu.ksoftirqd_ran) / ran },
-            self.left() as f64,
-            100.0 * missed as f64 / (missed as f64 + late.len() as f64).max(1.0),
-        ]
+        figures(&TrialCounts {
+            seconds,
+            late,
+            missed: self.events.iter().map(|event| lock(event).missed).sum(),
+            migrations: sum(|cpu| cpu.migrations),
+            delays,
+            deferred: sum(|cpu| cpu.deferred),
+            ran_inline: sum(|cpu| cpu.softirqs),
+            ran_ksoftirqd: sum(|cpu| cpu.ksoftirqd_ran),
+            raised: self.devices().map(|device| *lock(&device.raised)).sum(),
+            left: self.left(),
+        })
     }
 
     /// What cyclictest would print at its end. Tasks have no thread ids; theirs are their numbers.
@@ -370,11 +370,11 @@ impl Trial {
         let line = |(number, event): (usize, &Arc<Mutex<Event>>)| {
             let event = lock(event);
             let (count, interval) = (event.late.len(), (PERIOD + number as u64 * STEP) / 1_000);
-            let us = |ns: u64| ns / 1_000;
-            let min = us(event.late.iter().copied().min().unwrap_or_default());
-            let last = us(event.late.last().copied().unwrap_or_default());
-            let average = us(event.late.iter().sum::<u64>() / (count as u64).max(1));
-            let max = us(event.late.iter().copied().max().unwrap_or_default());
+            let us = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| (ns / 1_000).to_string());
+            let min = us(event.late.iter().copied().min());
+            let last = us(event.late.last().copied());
+            let average = us(event.late.iter().sum::<u64>().checked_div(count as u64));
+            let max = us(event.late.iter().copied().max());
             format!(
                 "T:{number:2} ({number:5}) P:99 I:{interval} C:{count:7} Min:{min:7} Act:{last:5} Avg:{average:5} \
                  Max:{max:8}"

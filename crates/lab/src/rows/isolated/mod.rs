@@ -10,26 +10,28 @@
 //! contract* is more than a tick (moments are rounded up to ticks), another tick (an arm may come just after
 //! its tick has looked) and the longest gap of that lane under the same load, taken over two turns in a row:
 //! one that had begun before the moment came, and the one that ran the timer.
+//!
+//! `arms.rs` has the thread that arms.
+
+mod arms;
 
 use crate::error::LabError;
 use crate::gaps::Gaps;
-use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on, tick, voluntary_switches};
+use crate::harness::{LaneBody, LaneHarness, LaneMode, tick, voluntary_switches};
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowScenario, RowVariant, ScenarioCompare,
-    TrialContext, TrialSpans, VariantRole, quantile,
+    TrialContext, TrialFigures, TrialSpans, VariantRole, quantile_us,
 };
-use crate::slice::SliceLog;
 use crate::sync::lock;
+use arms::{Arms, TICK, arm_for};
 use quietcore_live::{
-    CpuId, Machine, Nanos, TimerHandle,
+    CpuId, Machine, Nanos,
     isolation::TimerRaise,
     metrics::{CpuMetrics, Metrics},
 };
 use quietcore_trace::Question;
 use std::cell::Cell;
-use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) const PLAN: RowPlan = RowPlan {
@@ -108,7 +110,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     }),
     scenario: Some(RowScenario {
         name: "isolated.toml",
-        text: include_str!("../../../../scenarios/isolated.toml"),
+        text: include_str!("../../../../../scenarios/isolated.toml"),
         compares: &[
             ScenarioCompare::lower("gap p99, 8 isolated CPUs", "gap_p99", "unconditional", "next_expiry"),
             ScenarioCompare::lower("the same with the bitmap", "gap_p99", "unconditional", "bitmap"),
@@ -127,21 +129,10 @@ const NEVER: usize = 10;
 const EARLY: usize = 11;
 const BEYOND: usize = 12;
 
-const TICK: u64 = 1_000_000;
 /// Further away than any span.
 const FAR: u64 = 3_600_000_000_000;
-/// Timers that are armed from elsewhere, again and again. No eighth of them is a multiple of a turn's budget
-/// (256): a turn that uses it up is followed by one that runs nothing.
-const TIMERS: usize = 1000;
-/// A burst begins up to so long before an edge; it takes about as long.
-const LEAD: u64 = 250_000;
-/// Where the moments of a burst lie, as seen from its edge.
-const MOMENTS: [i64; 8] = [-1_000, -1, 0, 1, 1_000, 20_000, 999_999, 1_000_000];
 /// For how long what was started goes to sleep.
 const SETTLE: Duration = Duration::from_millis(50);
-/// How long a timer that is armed is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
     None,
@@ -219,7 +210,7 @@ struct Grown {
     woken: u64,
 }
 
-fn trial(context: &TrialContext, when: TimerRaise, load: Load) -> Result<Vec<f64>, LabError> {
+fn trial(context: &TrialContext, when: TimerRaise, load: Load) -> Result<TrialFigures, LabError> {
     let [sleeper, busy] = context.cpus;
     let builder = Machine::builder().tick(Duration::from_nanos(TICK)).timer_raise(when);
     let found = Watches::default();
@@ -248,31 +239,34 @@ fn trial(context: &TrialContext, when: TimerRaise, load: Load) -> Result<Vec<f64
     Ok(figures([nothing, beside, remote], watches, arms))
 }
 
-fn figures(grown: [Grown; 3], watches: [Watch; 3], mut arms: Arms) -> Vec<f64> {
+fn figures(grown: [Grown; 3], watches: [Watch; 3], mut arms: Arms) -> TrialFigures {
     let [nothing, beside, remote] = grown;
     let [_, mut far, last] = watches;
     far.ticks.sort_unstable();
     arms.late.sort_unstable();
     let contract = 2 * TICK + last.pair;
     let beyond = arms.late.iter().filter(|late| **late > contract).count();
-    let per_second = |of: u64, grown: Grown| of as f64 / grown.seconds;
+    let per_second = |of: u64, grown: Grown| Some(of as f64 / grown.seconds);
+    // Of nothing that was armed nothing can be missed, early or late.
+    let of_arms = |count: u64| (arms.made > 0).then_some(count as f64);
+    let us = |ns: f64| ns / 1e3;
     vec![
-        far.gaps.quantile(0.5) / 1e3,
-        far.gaps.quantile(0.99) / 1e3,
-        quantile(&far.ticks, 0.5) / 1e3,
-        quantile(&far.ticks, 0.99) / 1e3,
+        far.gaps.quantile(0.5).map(us),
+        far.gaps.quantile(0.99).map(us),
+        quantile_us(&far.ticks, 0.5),
+        quantile_us(&far.ticks, 0.99),
         per_second(nothing.turns, nothing),
         per_second(beside.turns, beside),
         per_second(remote.turns, remote),
         per_second(remote.turns.saturating_sub(last.ran), remote),
-        (nothing.woken + beside.woken) as f64,
-        arms.made as f64,
-        arms.never as f64,
-        arms.early as f64,
-        beyond as f64,
-        quantile(&arms.late, 0.99) / 1e3,
-        quantile(&arms.late, 1.0) / 1e3,
-        last.gaps.largest_ns() as f64 / 1e3,
+        Some((nothing.woken + beside.woken) as f64),
+        Some(arms.made as f64),
+        of_arms(arms.never),
+        of_arms(arms.early),
+        of_arms(beyond as u64),
+        quantile_us(&arms.late, 0.99),
+        quantile_us(&arms.late, 1.0),
+        last.gaps.largest_ns().map(us),
     ]
 }
 
@@ -295,99 +289,44 @@ fn sleeps() -> Result<u64, LabError> {
     voluntary_switches(|status| status.starts_with("Name:\tquietcore-"))
 }
 
-/// What became of what was armed from elsewhere.
-#[derive(Debug, Default)]
-struct Arms {
-    made: u64,
-    never: u64,
-    early: u64,
-    late: Vec<u64>,
-}
+#[cfg(test)]
+mod tests {
+    use super::{Arms, Grown, Watch, figures};
 
-/// A thread that is no lane arms for `span`.
-fn arm_for(context: &TrialContext, machine: &'static Machine, span: Duration) -> Result<Arms, LabError> {
-    let [sleeper, busy] = context.cpus;
-    let (stop, slices) = (&context.stop, context.slices.clone());
-    let go_on = |began: Instant| began.elapsed() < span && !stop.is_set();
-    thread::scope(|scope| {
-        let foreign = scope.spawn(move || {
-            stay_on(sleeper).map_err(LabError::Trial)?;
-            let mut armer = Armer::new(machine, busy, &slices);
-            let began = Instant::now();
-            while go_on(began) {
-                armer.burst()?;
-                armer.collect();
-            }
-            Ok(armer.end())
-        });
-        foreign.join().unwrap_or_else(|_| Err(LabError::Trial("the thread that arms panicked".to_owned())))
-    })
-}
-
-/// Arms timers again as they report.
-struct Armer {
-    machine: &'static Machine,
-    busy: CpuId,
-    timers: Vec<TimerHandle>,
-    free: Vec<usize>,
-    /// By timer: its moment, and when the call had returned.
-    due: Vec<(u64, u64)>,
-    /// Which timer ran, and when.
-    reports: Receiver<(usize, Nanos)>,
-    arms: Arms,
-}
-
-impl Armer {
-    fn new(machine: &'static Machine, busy: CpuId, slices: &SliceLog) -> Self {
-        let (sender, reports) = channel();
-        let timer = |number| {
-            let (sender, slices) = (sender.clone(), slices.clone());
-            machine.timer(tick().pinned(), move |run| {
-                // The receiver is gone when the trial is over.
-                let _ = sender.send((number, run.now()));
-                slices.ran(number as u64, "armed from elsewhere", None, run);
-            })
-        };
-        let timers = (0..TIMERS).map(timer).collect();
-        let (free, due) = ((0..TIMERS).collect(), vec![(0, 0); TIMERS]);
-        Self { machine, busy, timers, free, due, reports, arms: Arms::default() }
+    fn grown(seconds: f64, turns: u64, woken: u64) -> Grown {
+        Grown { seconds, turns, woken }
     }
 
-    /// Arms all that are free around the next edge. Without a sleep: the edge would be over.
-    fn burst(&mut self) -> Result<(), LabError> {
-        let made = self.arms.made;
-        let edge = (self.machine.now().0 / TICK + 1) * TICK;
-        // A number that shares no factor with the length: the beginnings cover it evenly.
-        let begin = edge - made.wrapping_mul(7_919) % LEAD;
-        while self.machine.now().0 < begin {
-            std::hint::spin_loop();
-        }
-        for (at, number) in std::mem::take(&mut self.free).into_iter().enumerate() {
-            let moment = edge.saturating_add_signed(MOMENTS[(at + made as usize) % MOMENTS.len()]);
-            self.timers[number].arm_on(self.busy, Nanos(moment))?;
-            self.due[number] = (moment, self.machine.now().0);
-            self.arms.made += 1;
-        }
-        Ok(())
+    /// Goal: each figure is its own, under the load that it says. Method: three loads of which every count is
+    /// another; gaps at the upper ends of their places, so that nothing is rounded; by hand.
+    #[test]
+    fn figures_of_a_round() {
+        let (mut nothing, mut far, mut last) = (Watch::new(), Watch::new(), Watch::new());
+        nothing.gaps.take(9_000_000);
+        (0..98).for_each(|_| far.gaps.take(2_047));
+        (0..2).for_each(|_| far.gaps.take(4_095));
+        far.ticks = (1..=100).rev().map(|us| us * 1_000).collect();
+        last.gaps.take(5_000);
+        (last.pair, last.ran) = (6_000, 100);
+        // The contract is two ticks and the longest two gaps: 2.006 ms.
+        let late: Vec<u64> =
+            [2_006_001, 2_006_000].into_iter().chain((1..=198).map(|us| us * 1_000)).collect();
+        let arms = Arms { made: 1000, never: 3, early: 2, late };
+        let loads = [grown(1.0, 10, 1), grown(2.0, 30, 3), grown(4.0, 500, 9)];
+        let expected = [
+            2.047, 4.095, 50.0, 99.0, 10.0, 15.0, 125.0, 100.0, 4.0, 1000.0, 3.0, 2.0, 1.0, 198.0, 2006.001,
+            5.0,
+        ];
+        assert_eq!(figures(loads, [nothing, far, last], arms), expected.map(Some));
     }
 
-    fn collect(&mut self) {
-        while let Ok((number, ran)) = self.reports.try_recv() {
-            let (moment, called) = self.due[number];
-            self.arms.early += u64::from(ran.0 < moment);
-            self.arms.late.push(ran.0.saturating_sub(moment.max(called)));
-            self.free.push(number);
-        }
-    }
-
-    /// Waits for those that are armed; those that do not come are what must not be.
-    fn end(mut self) -> Arms {
-        let end = Instant::now() + PATIENCE;
-        while self.free.len() < TIMERS && Instant::now() < end {
-            thread::sleep(Duration::from_millis(1));
-            self.collect();
-        }
-        self.arms.never = (TIMERS - self.free.len()) as u64;
-        self.arms
+    /// Goal: where nothing was armed nothing can have been in time. Method: three loads under which the lane
+    /// never looked.
+    #[test]
+    fn nothing_armed_is_no_figure() {
+        let watches = [Watch::new(), Watch::new(), Watch::new()];
+        let found = figures([grown(1.0, 0, 0); 3], watches, Arms::default());
+        let none: Vec<usize> = (0..found.len()).filter(|at| found[*at].is_none()).collect();
+        assert_eq!(none, [0, 1, 2, 3, 10, 11, 12, 13, 14, 15]);
     }
 }

@@ -1,0 +1,310 @@
+//! Every figure by its name, and every distribution from its samples: values that are worked out by hand, and
+//! of which no two are the same.
+
+use super::{CyclicThread, PacketFigures, RaiseFigures, RealtimeFigures, Recorder, SoftirqFigures};
+use super::{NUMBERS, PER_CPU, RunFigures, SpanQuantiles};
+use quietcore_core::softirq::Vector;
+use quietcore_core::{CpuId, CpuSet};
+
+/// Four values from `first` on.
+const fn quantiles(first: u64) -> SpanQuantiles {
+    SpanQuantiles { p50: first, p99: first + 1, p999: first + 2, max: first + 3 }
+}
+
+fn cpu(number: u64) -> CpuId {
+    CpuId::new(number).expect("a CPU")
+}
+
+fn realtime() -> RealtimeFigures {
+    let thread = |cycles, latency: u64| CyclicThread {
+        cycles,
+        expected: cycles + latency / 10,
+        skipped: latency / 25,
+        latency_ns: Some(quantiles(latency)),
+        ..CyclicThread::default()
+    };
+    RealtimeFigures {
+        threads: vec![thread(301, 400), thread(302, 500)],
+        latency_ns: Some(quantiles(330)),
+        placed: 340,
+        pushed: 341,
+        pulled: 342,
+        on_isolated: 343,
+        disorder: 344,
+    }
+}
+
+fn packets() -> PacketFigures {
+    PacketFigures {
+        at_home: 600,
+        elsewhere: 200,
+        dropped: 601,
+        held: 602,
+        lost: 603,
+        queue_max: 604,
+        lock_waits: 605,
+        lock_wait_ns: 100,
+        enqueue_ns: 300,
+        dequeue_ns: 500,
+        busy_ns: 1000,
+        watchdogs: [(7, 606), (8, 202)].into(),
+        watchdogs_elsewhere: 607,
+        late_ns: Some(quantiles(610)),
+    }
+}
+
+/// Two seconds, in which nothing is absent.
+fn figures() -> RunFigures {
+    RunFigures {
+        duration_ns: 2_000_000_000,
+        arms: 101,
+        cancels: 102,
+        expiries: 103,
+        foreign: 104,
+        foreign_by_cpu: [(7, 105)].into(),
+        foreign_pulled: 106,
+        pullers: "7".parse().expect("a list"),
+        remote: 107,
+        pinned_away: 108,
+        wakeups: 109,
+        wakeups_by_cpu: [(7, 110)].into(),
+        wakeups_isolated: 111,
+        kicks: 112,
+        ping_pongs: 113,
+        lateness_ns: Some(quantiles(201)),
+        task_delay_ns: Some(quantiles(211)),
+        gaps_ns: [(7, quantiles(221)), (8, quantiles(231))].into(),
+        throughput: Some(240.5),
+        timeouts: 114,
+        pair_ns: Some(241.5),
+        looks: 115,
+        lock_waits: 116,
+        lock_wait_ns: 117,
+        panics: 118,
+        early: 119,
+        lost: 120,
+        busy_share: 0.25,
+        idle_spans: 121,
+        realtime: Some(realtime()),
+        softirqs: Some(SoftirqFigures {
+            raised: 420,
+            ran_inline: 421,
+            ran_ksoftirqd: 422,
+            left: 423,
+            delay_ns: [("NET_RX", quantiles(401)), ("BLOCK", quantiles(411))].into(),
+            deferred: 424,
+            deferral_ns_max: 425,
+            limit_reached: 426,
+            pass_ns_max: 427,
+            ksoftirqd_wakeups: 428,
+        }),
+        timer_raise: Some(RaiseFigures {
+            raises: [(7, 500), (8, 502)].into(),
+            idle_raises: [(7, 503), (8, 504)].into(),
+            calls: 505,
+            coalesced: 506,
+            late: 507,
+            late_ns_max: 508,
+            overdue: 509,
+            overdue_ns_max: 510,
+        }),
+        packets: Some(packets()),
+        events: 122,
+        checks: 123,
+        hash: 124,
+    }
+}
+
+/// In the order of [`NUMBERS`].
+const VALUES: [(&str, f64); 93] = [
+    ("arms", 101.0),
+    ("cancels", 102.0),
+    ("expiries", 103.0),
+    ("expiries_per_s", 51.5),
+    ("foreign", 104.0),
+    ("foreign_pulled", 106.0),
+    ("remote", 107.0),
+    ("pinned_away", 108.0),
+    ("wakeups", 109.0),
+    ("wakeups_per_s", 54.5),
+    ("wakeups_isolated", 111.0),
+    ("kicks", 112.0),
+    ("ping_pongs", 113.0),
+    ("ping_pongs_per_s", 56.5),
+    ("lateness_p50", 201.0),
+    ("lateness_p99", 202.0),
+    ("lateness_p999", 203.0),
+    ("lateness_max", 204.0),
+    ("task_delay_p50", 211.0),
+    ("task_delay_p99", 212.0),
+    ("task_delay_max", 214.0),
+    ("gap_p99", 232.0), // of the CPU that was away for longest
+    ("gap_max", 234.0),
+    ("throughput", 240.5),
+    ("timeouts", 114.0),
+    ("pair_ns", 241.5),
+    ("looks", 115.0),
+    ("lock_waits", 116.0),
+    ("lock_wait_ns", 117.0),
+    ("panics", 118.0),
+    ("early", 119.0),
+    ("lost", 120.0),
+    ("busy_share", 0.25),
+    ("idle_spans", 121.0),
+    ("events", 122.0),
+    ("gap_p50", 231.0),
+    ("rt_latency_p50", 330.0),
+    ("rt_latency_p99", 331.0),
+    ("rt_latency_p999", 332.0),
+    ("rt_latency_max", 333.0),
+    ("rt_cycles", 603.0),      // 301 + 302
+    ("rt_skipped", 36.0),      // 16 + 20
+    ("rt_expected", 693.0),    // 341 + 352
+    ("rt_unfinished", 54.0),   // 693 - 603 - 36
+    ("rt_migrations", 1023.0), // 340 + 341 + 342
+    ("rt_placed", 340.0),
+    ("rt_pushed", 341.0),
+    ("rt_pulled", 342.0),
+    ("rt_on_isolated", 343.0),
+    ("rt_disorder", 344.0),
+    ("net_rx_delay_p50", 401.0),
+    ("net_rx_delay_p99", 402.0),
+    ("net_rx_delay_max", 404.0),
+    ("block_delay_p50", 411.0),
+    ("block_delay_p99", 412.0),
+    ("block_delay_max", 414.0),
+    ("vectors_raised", 420.0),
+    ("vectors_ran", 843.0), // 421 + 422
+    ("vectors_left", 423.0),
+    ("vectors_lost", 846.0), // 843 + 423 - 420
+    ("deferred", 424.0),
+    ("deferral_max", 425.0),
+    ("limit_reached", 426.0),
+    ("pass_max", 427.0),
+    ("ksoftirqd_wakeups", 428.0),
+    ("raises", 1002.0), // 500 + 502
+    ("raises_per_s", 501.0),
+    ("idle_raises", 1007.0), // 503 + 504
+    ("calls", 505.0),
+    ("calls_coalesced", 506.0),
+    ("late", 507.0),
+    ("late_max", 508.0),
+    ("overdue", 509.0),
+    ("overdue_max", 510.0),
+    ("packets_per_s", 400.0), // 800 in two seconds
+    ("packets_dropped", 601.0),
+    ("packets_held", 602.0),
+    ("packets_lost", 603.0),
+    ("dequeues", 800.0), // 600 + 200
+    ("dequeues_elsewhere", 200.0),
+    ("elsewhere_share", 0.25),
+    ("lock_share", 0.1),
+    ("enqueue_share", 0.3),
+    ("dequeue_share", 0.5),
+    ("queue_lock_waits", 605.0),
+    ("queue_lock_wait_ns", 100.0),
+    ("queue_max", 604.0),
+    ("watchdogs", 808.0), // 606 + 202
+    ("watchdogs_elsewhere", 607.0),
+    ("watchdogs_top_share", 0.75),
+    ("packet_late_p50", 610.0),
+    ("packet_late_p99", 611.0),
+    ("packet_late_max", 613.0),
+];
+
+/// In the order of [`PER_CPU`]; of CPU 7, or of the second thread.
+const VALUES_PER_CPU: [(&str, u64, f64); 12] = [
+    ("foreign", 7, 105.0),
+    ("wakeups", 7, 110.0),
+    ("gap_p50", 7, 221.0),
+    ("gap_p99", 7, 222.0),
+    ("gap_max", 7, 224.0),
+    ("raises", 7, 500.0),
+    ("raises_per_s", 7, 250.0),
+    ("idle_raises", 7, 503.0),
+    ("thread_p50", 1, 500.0),
+    ("thread_p99", 1, 501.0),
+    ("thread_max", 1, 503.0),
+    ("watchdogs", 7, 606.0),
+];
+
+/// Goal: every name leads to its figure, and to no neighbour of it. Method: figures in which nothing is
+/// absent and hardly two are the same.
+#[test]
+fn every_name_leads_to_its_figure() {
+    let figures = figures();
+    for ((name, of), (expected, value)) in NUMBERS.into_iter().zip(VALUES) {
+        assert_eq!((name, of(&figures)), (expected, Some(value)));
+        assert_eq!(figures.number(name), Some(value), "{name}");
+    }
+    for (name, (expected, number, value)) in PER_CPU.into_iter().zip(VALUES_PER_CPU) {
+        assert_eq!((name, figures.number_of(name, cpu(number))), (expected, Some(value)));
+    }
+    assert_eq!(figures.cpus("pullers"), Some(&"7".parse().expect("a list")));
+    assert_eq!((figures.number("hash"), figures.cpus("hash")), (None, None));
+}
+
+/// Goal: a figure of a part that a run does not have is absent, never 0. Method: a run without anything.
+#[test]
+fn what_a_run_does_not_have_is_absent() {
+    let figures = Recorder::new(2).finish(1_000_000, &CpuSet::new());
+    for (name, of) in NUMBERS {
+        let is_of_a_part = ["_p50", "_p99", "_p999", "gap_", "rt_", "packet", "raises", "vectors"];
+        if is_of_a_part.iter().any(|part| name.contains(part)) {
+            assert_eq!(of(&figures), None, "{name}");
+        }
+    }
+    for name in ["throughput", "pair_ns", "deferred", "late", "overdue_max", "queue_max", "lock_share"] {
+        assert_eq!(figures.number(name), None, "{name}");
+    }
+    assert_eq!((figures.number("arms"), figures.number("busy_share")), (Some(0.0), Some(1.0)));
+}
+
+/// Goal: what a run amounts to follows from what was recorded. Method: 250 ms of four CPUs, with samples of
+/// which every quantile is another and is worked out by hand.
+#[test]
+fn figures_follow_from_what_was_recorded() {
+    let mut recorder = Recorder::new(4);
+    (1..=1000).for_each(|span| recorder.lateness(span));
+    (1001..=2000).for_each(|span| recorder.task_delay(span));
+    recorder.measures(cpu(1));
+    recorder.measures(cpu(2)); // which is never away
+    (1..=100).for_each(|span| recorder.gap(cpu(1), span));
+    recorder.gap(cpu(3), 7); // on which nothing measures
+    recorder.softirqs().raised = 1;
+    (1..=200).for_each(|span| recorder.delay(Vector::NET_RX, span));
+    (301..=500).for_each(|span| recorder.delay(Vector::BLOCK, span));
+    recorder.realtime().threads = vec![CyclicThread::default(); 2];
+    (1..=100).for_each(|span| recorder.latency(0, span));
+    (101..=200).for_each(|span| recorder.latency(1, span));
+    recorder.packets().held = 1;
+    (1..=400).for_each(|span| recorder.packet_late(span));
+    [1, 1, 3, 3, 3].into_iter().for_each(|number| recorder.foreign(cpu(number)));
+    [0, 0, 0, 0, 1, 1, 1, 1, 1].into_iter().for_each(|number| recorder.wakeup(cpu(number)));
+    recorder.requests = Some(500);
+    recorder.rounds = Some((8, 1000));
+    recorder.idle_ns = 600_000_000;
+
+    let figures = recorder.finish(250_000_000, &"1,3".parse().expect("a list"));
+    let span = |p50, p99, p999, max| Some(SpanQuantiles { p50, p99, p999, max });
+    assert_eq!(figures.duration_ns, 250_000_000);
+    assert_eq!(figures.lateness_ns, span(500, 990, 999, 1000));
+    assert_eq!(figures.task_delay_ns, span(1500, 1990, 1999, 2000));
+    assert_eq!(figures.gaps_ns.keys().copied().collect::<Vec<u16>>(), [1]);
+    assert_eq!(figures.gaps_ns.get(&1).copied(), span(50, 99, 100, 100));
+    let softirqs = figures.softirqs.expect("devices");
+    assert_eq!(softirqs.delay_ns.get("NET_RX").copied(), span(100, 198, 200, 200));
+    assert_eq!(softirqs.delay_ns.get("BLOCK").copied(), span(400, 498, 500, 500));
+    let realtime = figures.realtime.expect("threads");
+    assert_eq!(realtime.latency_ns, span(100, 198, 200, 200));
+    assert_eq!(realtime.threads[0].latency_ns, span(50, 99, 100, 100));
+    assert_eq!(realtime.threads[1].latency_ns, span(150, 199, 200, 200));
+    let packets = figures.packets.expect("queues");
+    assert_eq!((packets.late_ns, packets.busy_ns), (span(200, 396, 400, 400), 400_000_000));
+    assert_eq!((figures.foreign, figures.foreign_by_cpu), (5, [(1, 2), (3, 3)].into()));
+    assert_eq!(figures.pullers, "1,3".parse().expect("a list"));
+    assert_eq!((figures.wakeups, figures.wakeups_isolated), (9, 5));
+    assert_eq!(figures.wakeups_by_cpu, [(0, 4), (1, 5)].into());
+    assert_eq!((figures.throughput, figures.pair_ns), (Some(2000.0), Some(125.0)));
+    assert_eq!(figures.busy_share, 0.4); // 400 of 1000 ms
+}

@@ -1,0 +1,237 @@
+//! Mutants of what is shown: figures of the simulator, of `whatif` and of `lab`, and what follows from them.
+
+use super::killer::{Killer, Mutant, Suite};
+
+const RECORDER: &str = "crates/sim/src/figures/recorder.rs";
+const NAMES: &str = "crates/sim/src/figures/names.rs";
+const COSTS: &str = "crates/sim/src/scenario/costs.rs";
+
+const RECORDED: &[Killer] =
+    &[Killer::Test(Suite::SimUnits, "figures::tests::figures_follow_from_what_was_recorded")];
+const NAMED: &[Killer] = &[Killer::Test(Suite::SimUnits, "figures::tests::every_name_leads_to_its_figure")];
+const ORIGINS: &[Killer] =
+    &[Killer::Test(Suite::SimUnits, "scenario::costs::tests::every_origin_has_its_line")];
+
+pub(super) const SIMULATOR: &[Mutant] = &[
+    Mutant {
+        name: "throughput-doubled",
+        rule: "throughput is requests per second",
+        file: RECORDER,
+        right: "requests as f64 / seconds",
+        wrong: "2.0 * requests as f64 / seconds",
+        killers: RECORDED,
+    },
+    Mutant {
+        name: "simulated-p99-is-p50",
+        rule: "p99 is the value that 99 of 100 are at most",
+        file: RECORDER,
+        right: "p99: histogram.value_at_quantile(0.99),",
+        wrong: "p99: histogram.value_at_quantile(0.50),",
+        killers: RECORDED,
+    },
+    Mutant {
+        name: "busy-is-idle",
+        rule: "the busy share is what is not idle",
+        file: RECORDER,
+        right: "busy_share: 1.0 - self.idle_ns as f64 / cpu_time,",
+        wrong: "busy_share: self.idle_ns as f64 / cpu_time,",
+        killers: RECORDED,
+    },
+    Mutant {
+        name: "pair-per-ns",
+        rule: "the time of a pair is the loop's time by its rounds",
+        file: RECORDER,
+        right: "ns as f64 / rounds as f64",
+        wrong: "rounds as f64 / ns as f64",
+        killers: RECORDED,
+    },
+    Mutant {
+        name: "gap-of-none",
+        rule: "a loop that was never away has no quantiles",
+        file: RECORDER,
+        right: "Some((cpu as u16, quantiles(gaps.as_ref()?)?))",
+        wrong: "Some((cpu as u16, quantiles(gaps.as_ref()?).unwrap_or_default()))",
+        killers: RECORDED,
+    },
+    Mutant {
+        name: "lateness-p99-is-p999",
+        rule: "a name leads to its own quantile",
+        file: NAMES,
+        right: "(\"lateness_p99\", |of| quantile(of.lateness_ns, |found| found.p99)),",
+        wrong: "(\"lateness_p99\", |of| quantile(of.lateness_ns, |found| found.p999)),",
+        killers: NAMED,
+    },
+    Mutant {
+        name: "lock-share-of-enqueue",
+        rule: "the share of locks is not that of enqueue",
+        file: NAMES,
+        right: "share_of_busy(|found| found.lock_wait_ns)",
+        wrong: "share_of_busy(|found| found.enqueue_ns)",
+        killers: NAMED,
+    },
+    Mutant {
+        name: "one-machine-for-all",
+        rule: "costs of another machine have a line of their own",
+        file: COSTS,
+        right: "origins.iter_mut().find(|(known, _)| *known == origin)",
+        wrong: "origins.iter_mut().find(|(known, _)| *known == origin || !known.is_empty())",
+        killers: ORIGINS,
+    },
+    Mutant {
+        name: "measured-without-commit",
+        rule: "where a cost was measured is said with its commit",
+        file: COSTS,
+        right: "{date}, commit {commit}\")",
+        wrong: "{date}{}\", if commit.is_empty() { \"\" } else { \"\" })",
+        killers: ORIGINS,
+    },
+];
+
+const REPLAYED: &str = "crates/verify/src/whatif/figures.rs";
+const COUNTED: &[Killer] =
+    &[Killer::Test(Suite::VerifyUnits, "whatif::figures::tests::every_figure_counts_what_it_says")];
+
+pub(super) const WHATIF: &[Mutant] = &[
+    Mutant {
+        name: "whatif-p99-is-p50",
+        rule: "lateness p99 is what 99 of 100 timers are at most late",
+        file: REPLAYED,
+        right: "self.lateness.value_at_quantile(0.99)",
+        wrong: "self.lateness.value_at_quantile(0.5)",
+        killers: COUNTED,
+    },
+    Mutant {
+        name: "whatif-deferrable-is-late",
+        rule: "deferrable timers have no lateness",
+        file: REPLAYED,
+        right: "if arm.kind != LoadBase::Deferrable {",
+        wrong: "if arm.kind != LoadBase::Local {",
+        killers: COUNTED,
+    },
+    Mutant {
+        name: "whatif-pulled-is-placed",
+        rule: "a timer in the base of the CPU that ran it was placed, any other one pulled",
+        file: REPLAYED,
+        right: "if base == cpu { &mut foreign.placed } else { &mut foreign.pulled }",
+        wrong: "if base != cpu { &mut foreign.placed } else { &mut foreign.pulled }",
+        killers: COUNTED,
+    },
+    Mutant {
+        name: "whatif-own-is-foreign",
+        rule: "what an isolated CPU armed itself is not foreign",
+        file: REPLAYED,
+        right: "if !isolated.contains(cpu) || isolated.contains(arm.cpu) {",
+        wrong: "if !isolated.contains(cpu) {",
+        killers: COUNTED,
+    },
+    Mutant {
+        name: "whatif-past-the-latest",
+        rule: "no quantile is past the latest",
+        file: REPLAYED,
+        right: "ticks.min(self.latest).saturating_mul",
+        wrong: "ticks.saturating_mul",
+        killers: &[Killer::Test(
+            Suite::VerifyUnits,
+            "whatif::figures::tests::no_quantile_is_past_the_latest",
+        )],
+    },
+    Mutant {
+        name: "whatif-agrees-with-all",
+        rule: "agreement is about the CPU, not about having run",
+        file: REPLAYED,
+        right: "u64::from(recorded == cpu)",
+        wrong: "u64::from(recorded == cpu || recorded != cpu)",
+        killers: &[Killer::Test(Suite::VerifyUnits, "whatif::figures::tests::agreement_is_arm_by_arm")],
+    },
+    Mutant {
+        name: "whatif-door-open",
+        rule: "a CPU that the machine does not have is refused, not looked up",
+        file: "crates/verify/src/whatif/reader.rs",
+        right: "self.idle_named.filter(|(cpu, _)| cpu.index() >= usize::from(cpus))",
+        wrong: "self.idle_named.filter(|(cpu, _)| cpu.index() > usize::from(cpus))",
+        killers: &[Killer::Test(Suite::Whatif, "a_cpu_that_is_not_there_is_named_with_its_line")],
+    },
+];
+
+const MEASURE: &str = "crates/lab/src/measure.rs";
+const PLAN: &str = "crates/lab/src/plan.rs";
+const OF_NOTHING: &[Killer] = &[Killer::Test(Suite::LabUnits, "plan::tests::of_nothing_there_is_no_figure")];
+const NO_SAMPLE: &[Killer] = &[Killer::Test(Suite::Lab, "reports::no_sample_is_no_verdict")];
+const EVERY_ROUND: &[Killer] =
+    &[Killer::Test(Suite::Lab, "reports::an_exact_check_holds_in_every_round_or_not_at_all")];
+const VERDICTS: &[Killer] = &[Killer::Test(Suite::Lab, "reports::verdicts_follow_from_rounds")];
+
+pub(super) const LAB: &[Mutant] = &[
+    Mutant {
+        name: "lab-any-round",
+        rule: "what must have one value has it in every round",
+        file: MEASURE,
+        right: "is_measured && figure.rounds.iter().all(is_it)",
+        wrong: "is_measured && figure.rounds.iter().any(is_it)",
+        killers: EVERY_ROUND,
+    },
+    Mutant {
+        name: "lab-holds-unmeasured",
+        rule: "what was not measured in every round does not hold",
+        file: MEASURE,
+        right: "holds: is_measured && ",
+        wrong: "holds: ",
+        killers: EVERY_ROUND,
+    },
+    Mutant {
+        name: "lab-no-sample-is-zero",
+        rule: "a quantile of nothing is none",
+        file: PLAN,
+        right: ".map(|value| *value as f64)",
+        wrong: ".map(|value| *value as f64).or(Some(0.0))",
+        killers: OF_NOTHING,
+    },
+    Mutant {
+        name: "lab-percent-of-nothing",
+        rule: "of nothing there is no part",
+        file: PLAN,
+        right: "(of > 0.0).then(|| 100.0 * part / of)",
+        wrong: "Some(if of > 0.0 { 100.0 * part / of } else { 0.0 })",
+        killers: OF_NOTHING,
+    },
+    Mutant {
+        name: "lab-verdict-of-some-rounds",
+        rule: "rounds without a sample are compared with nothing",
+        file: MEASURE,
+        right: "self.has_every_round(old) && self.has_every_round(new)",
+        wrong: "!old.rounds.is_empty() && !new.rounds.is_empty()",
+        killers: NO_SAMPLE,
+    },
+    Mutant {
+        name: "lab-noise-ignored",
+        rule: "a difference within the noise floor's spread is none",
+        file: MEASURE,
+        right: "(old.median? - new.median?).abs() <= noise",
+        wrong: "(old.median? - new.median?).abs() < 0.0 * noise",
+        killers: VERDICTS,
+    },
+    Mutant {
+        name: "lab-overlap-is-difference",
+        rule: "every round of after is on the same side of every round of before",
+        file: MEASURE,
+        right: "let (low, high) = if old.smallest? > new.largest? {",
+        wrong: "let (low, high) = if old.largest? > new.largest? {",
+        killers: VERDICTS,
+    },
+    Mutant {
+        name: "lab-worse-is-better",
+        rule: "which side is better is the figure's own",
+        file: MEASURE,
+        right: "if better == Better::Lower { low } else { high }",
+        wrong: "if better == Better::Lower { high } else { low }",
+        killers: VERDICTS,
+    },
+    Mutant {
+        name: "lab-median-is-smallest",
+        rule: "the median is the round in the middle",
+        file: MEASURE,
+        right: "median: sorted.get(sorted.len() / 2).copied(),",
+        wrong: "median: sorted.first().copied(),",
+        killers: &[Killer::Test(Suite::Lab, "reports::json_of_fixed_rounds")],
+    },
+];
