@@ -128,7 +128,7 @@ plain valid "$size" unknown "unknown events, all names different"
 plain valid "$size" same-line "one valid line, repeated"
 plain valid "$size" mixed "all tables full at once"
 compressed garbage "$size" zeros "zero bytes"
-compressed valid "$size" same-line "one valid line"
+compressed garbage "$size" same-line "one valid line, which expands further than is allowed"
 compressed garbage "$small" same-line "a window of 128 MiB" --long=27
 plain garbage "$small" dashes "lines of 60 KiB that look like a task's front"
 plain valid "$small" long-lists "masks of 60 KiB"

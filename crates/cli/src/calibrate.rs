@@ -1,8 +1,9 @@
 //! `quietcore calibrate`: what things cost on this machine, for the simulator.
 
+use crate::atomic_file::{AtomicFile, OutputContent};
 use crate::error::CliError;
 use crate::outcome::CommandOutcome;
-use crate::output::{self, AtomicFile};
+use crate::output;
 use crate::text::{self, Page};
 use clap::Args;
 use quietcore_lab::{Calibration, LabError};
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<CommandOutcome, CliError> {
 
 /// Writes the costs as a file that scenarios can name.
 pub(crate) fn write(costs: &CostTable, path: &Path) -> Result<(), CliError> {
-    let mut file = AtomicFile::create(path)?;
+    let mut file = AtomicFile::create(path, OutputContent::Ordinary)?;
     file.write_all(costs.to_toml().as_bytes()).map_err(|error| CliError::Write(path.to_owned(), error))?;
     file.finish()
 }

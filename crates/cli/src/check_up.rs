@@ -11,9 +11,10 @@ use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::recordings::{Bundled, ISOLATION};
 use crate::signals::SignalFlag;
-use crate::text::{self, Page, Style};
+use crate::terminal::Style;
+use crate::text::{self, Page};
 use quietcore_explain::{Explanation, Finding, Severity};
-use quietcore_trace::Question;
+use quietcore_trace::{Question, shell_word, visible};
 use serde::Serialize;
 use std::path::Path;
 
@@ -125,7 +126,7 @@ fn finding_lines(page: &mut Page, findings: &[Finding], command: &str) {
     for finding in &warnings {
         let label = page.styled(Style::Warning, &finding.severity.to_string());
         let hidden = label.len() - finding.severity.to_string().len();
-        page.item(2, &label, 8 + hidden, &text::visible(&format!("{}: {}", finding.id, finding.what)));
+        page.item(2, &label, 8 + hidden, &visible(&format!("{}: {}", finding.id, finding.what)));
     }
     let notes = findings.len() - warnings.len();
     let verdict = if warnings.is_empty() { page.styled(Style::Good, "no warnings") } else { String::new() };
@@ -213,5 +214,5 @@ fn next_command(doctor: &Doctor, live: Option<&LiveExplanation>) -> String {
 fn program() -> String {
     let typed = std::env::args_os().next().map(|typed| typed.to_string_lossy().into_owned());
     let path = typed.filter(|typed| typed.contains('/'));
-    path.map_or("quietcore".to_owned(), |path| text::visible(&path))
+    path.map_or("quietcore".to_owned(), |path| shell_word(&path))
 }

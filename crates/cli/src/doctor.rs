@@ -6,6 +6,7 @@ use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::text::{self, Page};
 use quietcore_explain::{Examination, Facts, Finding, Severity, examine};
+use quietcore_trace::{visible, visible_path};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
     if !args.root.is_dir() {
         return Err(CliError::Usage(format!(
             "--root {}: not a directory; name one that holds a copy of a host's proc and sys",
-            args.root.display()
+            visible_path(&args.root)
         )));
     }
     if !["proc/sys/kernel", "proc/cmdline", "sys/devices/system/cpu"]
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
         return Err(CliError::Usage(format!(
             "--root {}: there is neither proc/sys/kernel, proc/cmdline nor sys/devices/system/cpu below it; name \
              the directory that holds a host's proc and sys",
-            args.root.display()
+            visible_path(&args.root)
         )));
     }
     let doctor = look_at(&args.root);
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
         output::print_json(&doctor)?;
     } else {
         Page::print(|page| {
-            page.line(&format!("quietcore doctor {}", text::visible(&doctor.root)));
+            page.line(&format!("quietcore doctor {}", visible(&doctor.root)));
             doctor.show_summary(page);
             text::findings(page, &doctor.findings);
         })?;
@@ -83,10 +84,10 @@ impl Doctor {
     pub(crate) fn show_summary(&self, page: &mut Page) {
         let width = self.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in &self.rows {
-            page.item(2, name, width + 1, &text::visible(value));
+            page.item(2, name, width + 1, &visible(value));
         }
         for file in &self.unreadable {
-            page.item(2, "unreadable", width + 1, &text::visible(&format!("{}: {}", file.path, file.why)));
+            page.item(2, "unreadable", width + 1, &visible(&format!("{}: {}", file.path, file.why)));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The one error type of the command: what went wrong, where, and what to do.
 
 use quietcore_lab::LabError;
-use quietcore_trace::{OpenError, ReadError};
+use quietcore_trace::{ExpansionExceeded, OpenError, ReadError, visible_path};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -31,10 +31,20 @@ impl fmt::Display for CliError {
             Self::ClosedPipe => write!(out, "the output was closed"),
             Self::Output(error) => write!(out, "writing the output failed: {error}"),
             Self::Open(error) => write!(out, "{error}"),
-            Self::Read(path, error) => write!(out, "{}: {error}", path.display()),
-            Self::Write(path, error) => write!(out, "writing {} failed: {error}", path.display()),
+            Self::Read(path, error) => write!(out, "{}: {error}{}", visible_path(path), remedy(error)),
+            Self::Write(path, error) => write!(out, "writing {} failed: {error}", visible_path(path)),
             Self::Usage(sentence) | Self::Live(sentence) => write!(out, "{sentence}"),
         }
+    }
+}
+
+/// What the reader of a recording can do about it.
+fn remedy(error: &ReadError) -> &'static str {
+    match error {
+        ReadError::Io(error) if error.get_ref().is_some_and(|error| error.is::<ExpansionExceeded>()) => {
+            "; if you trust it, allow more with --max-expansion TIMES"
+        }
+        _ => "",
     }
 }
 

@@ -11,7 +11,7 @@ use crate::signals::SignalFlag;
 use crate::sinks::{SinkFiles, Sinks};
 use crate::text::{self, Page};
 use quietcore_explain::{ExplainOptions, Explanation, Severity};
-use quietcore_trace::{Header, KernelRelease, Progress, Question, TraceReader};
+use quietcore_trace::{Header, KernelRelease, Progress, Question, TraceReader, visible, visible_path};
 use serde::Serialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {
     match (&args.trace, args.live) {
         (Some(path), _) => {
             let explanation = LiveExplanation { report: explain_file(args, path)?, own_disturbance: None };
-            show(args, &path.display().to_string(), &explanation)
+            show(args, &visible_path(path), &explanation)
         }
         (None, Some(span)) => explain_live(args, span),
         (None, None) => Err(CliError::Usage("name a trace, or use --live 10s".to_owned())),
@@ -41,9 +41,12 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {
 }
 
 fn explain_file(args: &ExplainArgs, path: &Path) -> Result<Explanation, CliError> {
-    explain_reader(path, quietcore_trace::open(path)?, SinkFiles::open(args)?, &|header| {
-        options(args, path, header)
-    })
+    explain_reader(
+        path,
+        quietcore_trace::open_expanding(path, args.expansion.max_expansion)?,
+        SinkFiles::open(args)?,
+        &|header| options(args, path, header),
+    )
 }
 
 fn explain_reader(
@@ -144,10 +147,10 @@ fn options(args: &ExplainArgs, path: &Path, header: &Header) -> Result<ExplainOp
         options.isolated = isolated.clone();
         options.isolated_source = "option";
     } else if let Some(text) = &header.isolated_unreadable {
-        let path = path.display();
+        let path = visible_path(path);
         return Err(CliError::Usage(format!(
             "{path}: its header line \"# isolated: {}\" holds no CPU list; name the CPUs with --isolated LIST",
-            text::visible(text)
+            visible(text)
         )));
     } else if header.isolated.is_none() && !header.is_recording {
         options.isolated = host::facts().domain_isolated();

@@ -1,9 +1,10 @@
 //! `quietcore lab`: experiments on the runtime itself, on the threads of this machine.
 
 use crate::args::value::lab_span;
+use crate::atomic_file::{AtomicFile, OutputContent};
 use crate::error::CliError;
 use crate::outcome::CommandOutcome;
-use crate::output::{self, AtomicFile};
+use crate::output;
 use crate::predict::{self, PredictArgs};
 use crate::progress::Display;
 use crate::signals::SignalFlag;
@@ -126,7 +127,7 @@ fn open(args: &RunArgs) -> Result<Files, CliError> {
         return Err(CliError::Usage("--html and --perfetto are the same file; name two files".to_owned()));
     }
     let create = |path: &Option<PathBuf>| match path {
-        Some(path) => Ok(Some((path.clone(), AtomicFile::create(path)?))),
+        Some(path) => Ok(Some((path.clone(), AtomicFile::create(path, OutputContent::Ordinary)?))),
         None => Ok::<_, CliError>(None),
     };
     Ok(Files { html: create(&args.html)?, perfetto: create(&args.perfetto)? })

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod atomic_file;
 mod calibrate;
 mod cat;
 mod check_up;
@@ -27,6 +28,7 @@ mod signals;
 mod sim;
 mod sinks;
 mod tc;
+mod terminal;
 mod text;
 mod verify;
 mod whatif;
@@ -39,7 +41,10 @@ use outcome::CommandOutcome;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     match run(&cli) {
         Ok(CommandOutcome::Fine) => ExitCode::SUCCESS,
         Ok(CommandOutcome::Found) => ExitCode::from(1),
@@ -51,6 +56,18 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// What was typed is no command: says why, or prints the help or version that was asked for. A word may be
+/// the name of a file that another user chose.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        output::say_as_it_is(&error.to_string());
+    } else {
+        // Our own text, with clap's colours; a closed pipe is no error.
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 fn run(cli: &Cli) -> Result<CommandOutcome, CliError> {

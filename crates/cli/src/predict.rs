@@ -13,6 +13,7 @@ use clap::Args;
 use quietcore_core::CpuSet;
 use quietcore_lab::{Predictor, number};
 use quietcore_sim::CostTable;
+use quietcore_trace::visible_path;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<CommandOutcome, CliError> {
 fn costs(args: &PredictArgs) -> Result<CostTable, CliError> {
     if let Some(path) = &args.costs {
         let text =
-            input::read(path).map_err(|error| CliError::Usage(format!("{}: {error}", path.display())))?;
+            input::read(path).map_err(|error| CliError::Usage(format!("{}: {error}", visible_path(path))))?;
         return CostTable::parse(path, &text).map_err(|error| CliError::Usage(error.to_string()));
     }
     output::say("calibrating: some seconds");

@@ -1,6 +1,7 @@
 //! Progress of long work: one line on standard error that is written over, only on a terminal,
 //! at most once a second, and never for work that is done within the first.
 
+use quietcore_trace::visible;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,7 @@ impl Display {
             self.next = Some(now + EVERY);
             self.is_dirty = true;
             // A terminal that went away shows no progress.
-            let _ = write!(std::io::stderr().lock(), "\r  {:<60}", text());
+            let _ = write!(std::io::stderr().lock(), "\r  {:<60}", visible(&text()));
         }
     }
 

@@ -1,15 +1,17 @@
 //! `quietcore sim`: a scenario, run on simulated CPUs.
 
+use crate::atomic_file::{AtomicFile, OutputContent};
 use crate::error::CliError;
 use crate::input::read;
 use crate::outcome::CommandOutcome;
-use crate::output::{self, AtomicFile};
+use crate::output;
 use crate::progress::Display;
 use crate::signals::SignalFlag;
 use crate::text::{self, Page};
 use clap::Args;
 use quietcore_core::Nanos;
 use quietcore_sim::{Scenario, SimOptions};
+use quietcore_trace::visible_path;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -60,7 +62,7 @@ struct Report<'a> {
 
 pub(crate) fn run(args: &SimArgs) -> Result<CommandOutcome, CliError> {
     let text = read(&args.scenario)
-        .map_err(|error| CliError::Usage(format!("{}: {error}", args.scenario.display())))?;
+        .map_err(|error| CliError::Usage(format!("{}: {error}", visible_path(&args.scenario))))?;
     let parsed = Scenario::parse(&args.scenario, &text, &read);
     let mut scenario = parsed.map_err(|error| CliError::Usage(error.to_string()))?;
     if let Some(seed) = args.seed {
@@ -89,7 +91,7 @@ pub(crate) fn run(args: &SimArgs) -> Result<CommandOutcome, CliError> {
 }
 
 fn show(args: &SimArgs, scenario: &Scenario, outcome: &quietcore_sim::SimOutcome) -> Result<(), CliError> {
-    let name = args.scenario.display().to_string();
+    let name = visible_path(&args.scenario);
     if args.json {
         let (about, costs) = (scenario.about(), scenario.costs());
         return output::print_json(&Report { simulated: true, scenario: name, about, costs, outcome });
@@ -121,7 +123,7 @@ impl Write for Shared {
 impl Files {
     fn create(&mut self, label: &str) -> io::Result<Option<Box<dyn Write>>> {
         let Some(pattern) = &self.pattern else { return Ok(None) };
-        match AtomicFile::create(&named(pattern, label)) {
+        match AtomicFile::create(&named(pattern, label), OutputContent::Ordinary) {
             Ok(file) => {
                 let file = Shared(Rc::new(RefCell::new(file)));
                 self.open.push(file.clone());

@@ -1,10 +1,10 @@
 //! Where the events of one input go: the explanation, and the files that were asked for.
 
 use crate::args::ExplainArgs;
+use crate::atomic_file::{AtomicFile, OutputContent};
 use crate::error::CliError;
-use crate::output::AtomicFile;
 use quietcore_explain::{Explain, ExplainOptions, Explanation, openmetrics};
-use quietcore_trace::{PerfettoWriter, Record, Tally};
+use quietcore_trace::{PerfettoWriter, Record, Tally, visible_path};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,9 @@ pub(crate) struct SinkFiles {
 impl SinkFiles {
     /// Opens them before any work is done, so that a place that cannot be written is told first.
     pub(crate) fn open(args: &ExplainArgs) -> Result<Self, CliError> {
+        let content = if args.live.is_some() { OutputContent::Live } else { OutputContent::Ordinary };
         let create = |path: &Option<PathBuf>| match path {
-            Some(path) => Ok(Some((path.clone(), AtomicFile::create(path)?))),
+            Some(path) => Ok(Some((path.clone(), AtomicFile::create(path, content)?))),
             None => Ok::<_, CliError>(None),
         };
         let whole = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -32,7 +33,7 @@ impl SinkFiles {
         for (first, second) in [(0, 1), (0, 2), (1, 2)] {
             let ((a, path), (b, other)) = (&named[first], &named[second]);
             if let (Some(path), true) = (path, path == other) {
-                let path = path.display();
+                let path = visible_path(path);
                 return Err(CliError::Usage(format!("{a} and {b} are the same file {path}; name two files")));
             }
         }

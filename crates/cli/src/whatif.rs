@@ -12,7 +12,7 @@ use crate::text::{self, Page};
 use crate::whatif_comparison::{RecordedKernel, WhatifComparison};
 use quietcore_core::CpuSet;
 use quietcore_explain::{Explain, ExplainOptions, Explanation};
-use quietcore_trace::{Header, KernelRelease, Progress, TraceReader};
+use quietcore_trace::{Header, KernelRelease, Progress, TraceReader, visible, visible_path};
 use quietcore_verify::whatif::{
     Excluded, INPUTS_MAX, LoadFacts, LoadReader, RecordedLoad, WhatifQuestion, answer,
 };
@@ -33,19 +33,20 @@ pub(crate) fn run(args: &WhatIfArgs) -> Result<CommandOutcome, CliError> {
     if args.json {
         output::print_json(&comparison)?;
     } else {
-        Page::print(|page| text::comparison(page, &args.trace.display().to_string(), &comparison))?;
+        Page::print(|page| text::comparison(page, &visible_path(&args.trace), &comparison))?;
     }
     Ok(CommandOutcome::Fine)
 }
 
 fn refused(path: &Path, why: &dyn std::fmt::Display) -> CliError {
-    CliError::Usage(format!("{}: {why}", path.display()))
+    CliError::Usage(format!("{}: {why}", visible_path(path)))
 }
 
 /// Reads the recording once; a part of it when it has more inputs than are kept.
 fn read(args: &WhatIfArgs) -> Result<(Explanation, RecordedLoad), CliError> {
     let failed = |error| CliError::Read(args.trace.clone(), error);
-    let mut reader = TraceReader::new(quietcore_trace::open(&args.trace)?);
+    let mut reader =
+        TraceReader::new(quietcore_trace::open_expanding(&args.trace, args.expansion.max_expansion)?);
     reader.read_header().map_err(failed)?;
     let options = options(args, reader.header())?;
     let facts = LoadFacts {
@@ -95,7 +96,7 @@ fn options(args: &WhatIfArgs, header: &Header) -> Result<ExplainOptions, CliErro
         (None, _, Some(text)) => {
             let why = format!(
                 "its header line \"# isolated: {}\" holds no CPU list; name the CPUs with --isolated LIST",
-                text::visible(text)
+                visible(text)
             );
             return Err(refused(&args.trace, &why));
         }

@@ -30,6 +30,7 @@
 mod annotation;
 mod decode;
 mod event;
+mod expansion;
 mod field;
 mod header;
 mod kernel;
@@ -43,9 +44,11 @@ mod reader;
 mod source;
 mod table;
 mod tally;
+mod visible;
 
 pub use decode::parse_line;
 pub use event::{Event, HrtimerStart, Migration, MigrationStep, Record, SoftirqStep, TimerStart, WakeStep};
+pub use expansion::{EXPANSION_MAX, ExpansionExceeded};
 pub use field::Malformed;
 pub use header::Header;
 pub use kernel::{KernelRelease, TimerModel};
@@ -55,6 +58,7 @@ pub use names::{NameId, NameTable};
 pub use perfetto::PerfettoWriter;
 pub use question::Question;
 pub use reader::{Progress, TraceReader};
-pub use source::{OpenError, open, open_bytes};
+pub use source::{OpenError, open, open_bytes, open_expanding};
 pub use table::{IDENTITIES_MAX, IdentityTable};
 pub use tally::{MalformedLine, ReadError, Tally};
+pub use visible::{is_steering, shell_word, visible, visible_lines, visible_path};

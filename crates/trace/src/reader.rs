@@ -139,7 +139,8 @@ impl<R: Read> TraceReader<R> {
     ///
     /// # Errors
     /// [`ReadError::Io`] when the source fails, [`ReadError::NotATrace`] when nothing in the
-    /// first 10,000 lines is readable or nothing in the whole input is, [`ReadError::Empty`].
+    /// first 10,000 lines is readable or nothing in the whole input is, [`ReadError::Empty`] when these lines
+    /// are empty.
     pub fn read(
         &mut self,
         lines_max: u64,
@@ -215,8 +216,9 @@ impl ReaderState {
         self.tally.lost_events = self.marks_lost.max(self.header.lost_events);
         let hopeless = number >= HOPELESS_LINES && self.tally.events == 0 && !self.has_structure;
         match self.tally.malformed_first.first() {
-            Some(first) if hopeless => Err(ReadError::NotATrace { first: first.clone() }),
-            _ => Ok(annotation),
+            _ if !hopeless => Ok(annotation),
+            Some(first) => Err(ReadError::NotATrace { first: first.clone() }),
+            None => Err(ReadError::Empty),
         }
     }
 
@@ -273,6 +275,9 @@ mod tests {
         assert!(matches!(progress, Err(ReadError::NotATrace { first }) if first.line == 1));
         assert!(reader.bytes_read() < 1_000_000, "gave up after {} bytes", reader.bytes_read());
         assert!(matches!(read("").1, Err(ReadError::Empty)));
+        let (reader, progress) = read(&"\n".repeat(1_000_000));
+        assert!(matches!(progress, Err(ReadError::Empty)), "{progress:?}");
+        assert!(reader.bytes_read() < 1_000_000, "gave up after {} bytes", reader.bytes_read());
     }
 
     /// Goal: after the header, the first event is still there and keeps its line number.

@@ -1,5 +1,7 @@
 //! Where a trace comes from: a file, compressed or not, or standard input.
 
+use crate::expansion::EXPANSION_MAX;
+use crate::visible::{shell_word, visible_path};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
@@ -10,9 +12,6 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z'];
 const TRACE_DAT_MAGIC: &[u8] = &[0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g'];
 const PROBE_BYTES: usize = 10;
-/// Largest window of a compressed recording, as a power of two: 32 MiB of memory.
-#[cfg(feature = "zstd")]
-const WINDOW_LOG_MAX: u32 = 25;
 
 /// Why a trace could not be opened.
 #[derive(Debug)]
@@ -39,9 +38,9 @@ pub enum OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io { path, error } => write!(out, "{}: {error}", path.display()),
+            Self::Io { path, error } => write!(out, "{}: {error}", visible_path(path)),
             Self::Convert { path, kind, remedy } => {
-                write!(out, "{}: this is {kind}; convert it first: {remedy}", path.display())
+                write!(out, "{}: this is {kind}; convert it first: {remedy}", visible_path(path))
             }
         }
     }
@@ -58,21 +57,31 @@ impl std::error::Error for OpenError {
 
 /// Opens a trace: text, or (with the feature `zstd`) text compressed with zstd; `-` is standard input.
 ///
-/// Memory: one buffer, and up to 32 MiB more for a compressed input.
+/// Memory: one buffer, and up to 32 MiB more for a compressed input. One that expands to more than
+/// [`EXPANSION_MAX`] times its size is refused while it is read; see [`open_expanding`].
 ///
 /// # Errors
 /// [`OpenError::Io`] names the file; [`OpenError::Convert`] says what a binary file is and which
 /// command makes text of it.
 pub fn open(path: &Path) -> Result<Box<dyn Read>, OpenError> {
+    open_expanding(path, EXPANSION_MAX)
+}
+
+/// As [`open`], for an input that may expand to `expansion_max` times its compressed size (16 MiB are always
+/// read). Reading on fails with [`ExpansionExceeded`](crate::ExpansionExceeded) inside of the error.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_expanding(path: &Path, expansion_max: u32) -> Result<Box<dyn Read>, OpenError> {
     let failed = |error| OpenError::Io { path: path.to_owned(), error };
     if path == Path::new("-") {
-        return decompress(path, io::stdin());
+        return decompress(path, io::stdin(), expansion_max);
     }
     let file = File::open(path).map_err(failed)?;
     if file.metadata().map_err(failed)?.is_dir() {
         return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
     }
-    decompress(path, file)
+    decompress(path, file, expansion_max)
 }
 
 /// As [`open`], for bytes that are in memory already (the bundled recordings).
@@ -80,15 +89,19 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>, OpenError> {
 /// # Errors
 /// As [`open`].
 pub fn open_bytes(name: &str, bytes: &'static [u8]) -> Result<Box<dyn Read>, OpenError> {
-    decompress(Path::new(name), bytes)
+    decompress(Path::new(name), bytes, EXPANSION_MAX)
 }
 
-fn decompress(path: &Path, mut source: impl Read + 'static) -> Result<Box<dyn Read>, OpenError> {
+fn decompress(
+    path: &Path,
+    mut source: impl Read + 'static,
+    expansion_max: u32,
+) -> Result<Box<dyn Read>, OpenError> {
     let failed = |error| OpenError::Io { path: path.to_owned(), error };
     let mut front = Vec::with_capacity(PROBE_BYTES);
     source.by_ref().take(PROBE_BYTES as u64).read_to_end(&mut front).map_err(failed)?;
     let convert = |kind, remedy: &str| {
-        let remedy = remedy.replace("FILE", &path.display().to_string());
+        let remedy = remedy.replace("FILE", &shell_word(&path.to_string_lossy()));
         Err(OpenError::Convert { path: path.to_owned(), kind, remedy })
     };
     if front.starts_with(TRACE_DAT_MAGIC) {
@@ -107,10 +120,11 @@ fn decompress(path: &Path, mut source: impl Read + 'static) -> Result<Box<dyn Re
     }
     #[cfg(feature = "zstd")]
     {
-        let mut decoder = zstd::Decoder::new(whole).map_err(failed)?;
-        decoder.window_log_max(WINDOW_LOG_MAX).map_err(failed)?;
-        Ok(Box::new(decoder))
+        let bounded = crate::expansion::Bounded::new(whole, expansion_max).map_err(failed)?;
+        Ok(Box::new(bounded))
     }
+    #[cfg(not(feature = "zstd"))]
+    let _ = expansion_max;
     #[cfg(not(feature = "zstd"))]
     convert("compressed with zstd, which this program cannot read", "zstd -d FILE -o trace.txt")
 }
@@ -134,6 +148,16 @@ mod tests {
                 Ok(_) => panic!("{word}: opened"),
             }
         }
+    }
+
+    /// Goal: no name of a file can become a command of the remedy, or steer the terminal. Method: a name that
+    /// tries both.
+    #[test]
+    fn a_remedy_is_safe_to_type() {
+        let Err(error) = open_bytes("g $(id)\u{1b}.gz", b"\x1f\x8b\x08") else { panic!("opened") };
+        let expected = "g $(id)\u{fffd}.gz: this is a gzip file; convert it first: zcat 'g $(id)\u{fffd}.gz' > \
+                        trace.txt";
+        assert_eq!(error.to_string(), expected);
     }
 
     /// Goal: short inputs are not lost. Method: fewer bytes than the probe.

@@ -55,7 +55,7 @@ pub enum ReadError {
         /// The first line that should have been one.
         first: MalformedLine,
     },
-    /// There is not a single line.
+    /// There is not a single line with anything in it, or none among the first 10,000.
     Empty,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for ReadError {
                 "not a kernel trace: {first} (expected the text of tracefs `trace` or `trace_pipe`, or of \
                  `trace-cmd report`)"
             ),
-            Self::Empty => write!(out, "empty input: there is not a single line"),
+            Self::Empty => write!(out, "empty input: there is no line with anything in it"),
         }
     }
 }

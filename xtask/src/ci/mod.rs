@@ -7,6 +7,7 @@
 //! of continuous integration has everything, or must be given it. The steps' own output is never swallowed.
 //! Ctrl-C ends the step and the run: nothing is caught.
 
+mod deny;
 mod left_out;
 mod options;
 mod python;
@@ -80,6 +81,12 @@ fn mutants(_: &Workspace, options: &CiOptions) -> Result<(), Failure> {
             Err(Failure::new(format!("{survivors} mutants survived"), remedy))
         }
     }
+}
+
+/// Asks about the dependencies alone.
+pub(crate) fn deny() -> ExitCode {
+    let asked = Workspace::open().and_then(|workspace| deny::deny(&workspace, &CiOptions::default()));
+    crate::workspace::exit_code("deny", asked)
 }
 
 /// The steps as the help text lists them.

@@ -100,6 +100,12 @@ pub(super) enum Suite {
     LabUnits,
     /// What the lab makes of fixed rounds.
     Lab,
+    /// The command on hostile input.
+    Hostile,
+    /// The tests beside the code of `quietcore-trace`.
+    TraceUnits,
+    /// The tests beside the code of `quietcore-explain`.
+    ExplainUnits,
 }
 
 struct SuiteProgram {
@@ -150,6 +156,9 @@ impl Suite {
             Self::Whatif => of("quietcore-verify", "--test whatif", "", "crates/verify/tests/whatif.rs"),
             Self::LabUnits => of("quietcore-lab", "--lib", "", "crates/lab/src"),
             Self::Lab => of("quietcore-lab", "--test lab", "", "crates/lab/tests/lab"),
+            Self::Hostile => of("quietcore-cli", "--test hostile", "", "crates/cli/tests/hostile.rs"),
+            Self::TraceUnits => of("quietcore-trace", "--lib", "", "crates/trace/src"),
+            Self::ExplainUnits => of("quietcore-explain", "--lib", "", "crates/explain/src"),
         }
     }
 

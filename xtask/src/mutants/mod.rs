@@ -12,6 +12,7 @@ mod c_abi;
 mod choice;
 mod ends;
 mod figures;
+mod files;
 mod futures;
 mod hierarchy;
 mod killer;
@@ -63,6 +64,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("simulator's figures", simulated::SIMULATOR),
     ("figures of whatif", simulated::WHATIF),
     ("figures and verdicts of the lab", simulated::LAB),
+    ("files, hostile input and terminals", files::FILES),
 ];
 
 /// Runs the chosen mutants, each killer `times` times, and as often on the unchanged tree before.

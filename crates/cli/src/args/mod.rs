@@ -99,6 +99,14 @@ pub(crate) struct CheckUpArgs {
     pub(crate) live: Duration,
 }
 
+/// How far a compressed trace may expand.
+#[derive(Debug, Args)]
+pub(crate) struct ExpansionArgs {
+    /// Refuse a .zst that expands to more than this many times its size (16 MiB are always read)
+    #[arg(long, value_name = "TIMES", default_value_t = quietcore_trace::EXPANSION_MAX, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_expansion: u32,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct ExplainArgs {
@@ -124,6 +132,8 @@ pub(crate) struct ExplainArgs {
     /// Remember at most this many timers, and as many hrtimers
     #[arg(long, value_name = "COUNT", default_value_t = quietcore_trace::IDENTITIES_MAX, value_parser = identities)]
     pub(crate) max_identities: usize,
+    #[command(flatten)]
+    pub(crate) expansion: ExpansionArgs,
     /// Also write the figures as OpenMetrics text (for a textfile collector; replaced atomically)
     #[arg(long, value_name = "FILE")]
     pub(crate) openmetrics: Option<PathBuf>,
@@ -157,6 +167,8 @@ pub(crate) struct DoctorArgs {
 pub(crate) struct VerifyArgs {
     /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
     pub(crate) trace: PathBuf,
+    #[command(flatten)]
+    pub(crate) expansion: ExpansionArgs,
     /// Print JSON instead of text (docs/reference/verify.md)
     #[arg(long)]
     pub(crate) json: bool,
@@ -187,6 +199,8 @@ pub(crate) struct WhatIfArgs {
     /// The kernel release that wrote the trace, as 6.12, when the trace does not say
     #[arg(long, value_name = "RELEASE")]
     pub(crate) kernel: Option<String>,
+    #[command(flatten)]
+    pub(crate) expansion: ExpansionArgs,
     /// Print JSON instead of text (docs/reference/whatif.md)
     #[arg(long)]
     pub(crate) json: bool,
@@ -196,6 +210,8 @@ pub(crate) struct WhatIfArgs {
 pub(crate) struct CatArgs {
     /// The recording
     pub(crate) trace: PathBuf,
+    #[command(flatten)]
+    pub(crate) expansion: ExpansionArgs,
 }
 
 #[cfg(test)]

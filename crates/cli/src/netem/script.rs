@@ -5,6 +5,7 @@
 
 use crate::error::CliError;
 use quietcore_qdisc::tc::{Command, parse_script};
+use quietcore_trace::{visible, visible_path};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -30,8 +31,7 @@ struct Line {
 impl Script {
     /// Reads a file, or standard input if it is called `-`.
     pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
-        let source =
-            if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
+        let source = if path == Path::new("-") { "standard input".into() } else { visible_path(path) };
         let failed = |error: std::io::Error| CliError::Live(format!("{source}: {error}"));
         let mut text = String::new();
         let reader: Box<dyn Read> = match path.to_str() {
@@ -68,7 +68,7 @@ impl Script {
                 Err(_) if is_silenced(&line.text) => {}
                 Err(why) => {
                     let Self { source, .. } = self;
-                    let (number, text) = (line.number, crate::text::visible(&line.text));
+                    let (number, text) = (line.number, visible(&line.text));
                     crate::output::print(&printed)?;
                     let before = if before > 0 { "\nWhat the lines before it did stays." } else { "" };
                     return Err(CliError::Live(format!("{source}, line {number}: {text}\n{why}{before}")));

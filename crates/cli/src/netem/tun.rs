@@ -9,14 +9,14 @@ use crate::error::CliError;
 use crate::outcome::CommandOutcome;
 use crate::output::{self, say};
 use crate::signals::SignalFlag;
-use crate::text::{Page, visible};
+use crate::text::Page;
 use clap::{Args, ValueEnum};
 use quietcore_core::CpuSet;
 use quietcore_net::Watchdog;
 use quietcore_net::instance::{InstanceName, TunInstance, TunInstanceOptions};
 use quietcore_net::tun::{Direction, Offload, TransmitMap};
+use quietcore_trace::visible;
 use std::ffi::OsString;
-use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -277,10 +277,9 @@ end:             Ctrl-C\n"
     fn print_figures(&self) -> Result<(), CliError> {
         let figures = self.figures();
         let text = if self.args.json {
-            let text = serde_json::to_string_pretty(&figures);
-            text.map_err(|error| CliError::Output(error.into()))? + "\n"
+            output::json(&figures)?
         } else {
-            let mut page = Page::for_stdout();
+            let mut page = if self.args.command.is_empty() { Page::for_stdout() } else { Page::plain() };
             figures.show(&mut page);
             page.into_text()
         };
@@ -288,7 +287,7 @@ end:             Ctrl-C\n"
             return output::print(&text);
         }
         // If standard error is closed, COMMAND has ended all the same.
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        output::say_as_it_is(&text);
         Ok(())
     }
 }

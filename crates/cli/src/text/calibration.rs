@@ -1,6 +1,6 @@
 //! Costs of this machine, as text.
 
-use super::page::{Page, visible_lines};
+use super::page::{Page, in_lines};
 use quietcore_lab::Calibration;
 use quietcore_sim::Cost;
 
@@ -12,7 +12,7 @@ pub(crate) fn costs(page: &mut Page, found: &Calibration) {
         let label = format!("{:<16} {:>9.1}", cost.name(), value.ns);
         page.item(2, &label, 27, &format!("{spread}\n{}", value.source));
     }
-    page.item(2, "costs", 27, &visible_lines(&found.costs.origins()));
+    page.item(2, "costs", 27, &in_lines(&found.costs.origins()));
     for sentence in &found.missing {
         page.item(2, "note", 27, sentence);
     }

@@ -1,7 +1,9 @@
 //! Findings as text.
 
-use super::page::{Page, Style, visible};
+use super::page::Page;
+use crate::terminal::Style;
 use quietcore_explain::{Evidence, Finding, Severity};
+use quietcore_trace::{visible, visible_lines};
 
 /// All `findings`, each with what, why, change, prediction, verification and proof.
 pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {
@@ -44,9 +46,4 @@ fn one(page: &mut Page, finding: &Finding) {
         };
         page.item(4, "proof", 9, &visible(&text));
     }
-}
-
-/// As [`visible`], but line breaks stay: our own texts have them.
-fn visible_lines(text: &str) -> String {
-    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }

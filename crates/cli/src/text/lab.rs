@@ -3,7 +3,8 @@
 //! A column per variant, medians, and the spread of the rounds below. What is simulated, and what others
 //! measured elsewhere, stands apart under its own heading.
 
-use super::page::{Page, Style, visible_lines};
+use super::page::{Page, in_lines};
+use crate::terminal::Style;
 use quietcore_lab::{
     Better, ComparisonVerdict, FigureComparison, FigureReport, LabReport, RowReport, ScenarioReport,
     ScenarioValue, ToolOutput, maybe, number,
@@ -59,7 +60,7 @@ pub(crate) fn lab_summary(page: &mut Page, report: &LabReport) {
 fn costs(page: &mut Page, rows: &[RowReport]) {
     let Some(simulated) = rows.iter().find_map(|row| row.simulated.as_ref()) else { return };
     page.blank();
-    page.item(2, "costs", LABEL, &visible_lines(&simulated.costs));
+    page.item(2, "costs", LABEL, &in_lines(&simulated.costs));
 }
 
 /// A name and four columns.

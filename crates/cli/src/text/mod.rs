@@ -16,7 +16,7 @@ mod whatif;
 pub(crate) use calibration::costs;
 pub(crate) use finding::findings;
 pub(crate) use lab::{lab_row, lab_summary};
-pub(crate) use page::{Page, Style, visible};
+pub(crate) use page::Page;
 pub(crate) use predict::predictions;
 pub(crate) use report::{explanation, question_rows};
 pub(crate) use sim::simulation;

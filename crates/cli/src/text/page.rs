@@ -2,8 +2,9 @@
 
 use crate::error::CliError;
 use crate::output;
+use crate::terminal::{Colours, Style};
+use quietcore_trace::visible;
 use std::fmt::Write;
-use std::io::IsTerminal;
 
 /// Width of everything we print.
 pub(crate) const COLUMNS: usize = 100;
@@ -12,17 +13,7 @@ pub(crate) const COLUMNS: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Page {
     text: String,
-    colours: bool,
-}
-
-/// How a word is shown on a terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
-    Heading,
-    Good,
-    Warning,
-    Bad,
-    Faint,
+    colours: Colours,
 }
 
 impl Page {
@@ -35,15 +26,12 @@ impl Page {
 
     /// A page for standard output.
     pub(crate) fn for_stdout() -> Self {
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        let colours = std::io::stdout().is_terminal() && !no_color && !is_dumb;
-        Self { text: String::new(), colours }
+        Self { text: String::new(), colours: Colours::of_stdout() }
     }
 
-    #[cfg(test)]
+    /// A page for files and for standard error.
     pub(crate) fn plain() -> Self {
-        Self { text: String::new(), colours: false }
+        Self { text: String::new(), colours: Colours::Off }
     }
 
     pub(crate) fn into_text(self) -> String {
@@ -52,17 +40,10 @@ impl Page {
 
     /// `text` in `style`, if there are colours.
     pub(crate) fn styled(&self, style: Style, text: &str) -> String {
-        if !self.colours {
-            return text.to_owned();
+        match self.colours {
+            Colours::On => style.of(text),
+            Colours::Off => text.to_owned(),
         }
-        let code = match style {
-            Style::Heading => "1",
-            Style::Good => "32",
-            Style::Warning => "33",
-            Style::Bad => "1;31",
-            Style::Faint => "2",
-        };
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 
     /// How many events a recording lacks.
@@ -136,20 +117,14 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Control characters of untrusted text (task names, paths) made visible, so that a trace cannot
-/// drive the terminal.
-pub(crate) fn visible(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
-}
-
-/// Lines with no control character but their ends.
-pub(crate) fn visible_lines(lines: &[String]) -> String {
+/// Lines with nothing but their ends that steers a terminal.
+pub(crate) fn in_lines(lines: &[String]) -> String {
     lines.iter().map(|line| visible(line)).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Page, visible, wrap};
+    use super::{Page, wrap};
 
     /// Goal: no line is longer than asked, unless one word is.
     #[test]
@@ -172,11 +147,5 @@ mod tests {
         let text = page.into_text();
         assert!(text.starts_with("  why    word"), "{text:?}");
         assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("         word")), "{text:?}");
-    }
-
-    /// Goal: a task name cannot send escape sequences.
-    #[test]
-    fn control_characters_are_made_visible() {
-        assert_eq!(visible("a\u{1b}[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
     }
 }

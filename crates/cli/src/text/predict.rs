@@ -1,6 +1,7 @@
 //! Predictions and measurements side by side, as text.
 
-use super::page::{Page, Style, visible_lines};
+use super::page::{Page, in_lines};
+use crate::terminal::Style;
 use quietcore_lab::{PredictReport, number};
 use quietcore_sim::Cost;
 
@@ -15,7 +16,7 @@ pub(crate) fn predictions(page: &mut Page, report: &PredictReport) {
         let spread = value.spread.iter().map(|ns| format!("{ns:.1}")).collect::<Vec<_>>().join(" to ");
         page.line(&format!("  {:<16} {:>10.1}   {spread}", cost.name(), value.ns));
     }
-    page.item(2, "costs", 16, &visible_lines(&report.costs.origins()));
+    page.item(2, "costs", 16, &in_lines(&report.costs.origins()));
     page.heading(&format!(
         "Predicted, and measured for {} ms per round (within {:.0} %, or why not)",
         report.span_ms, report.tolerated_percent

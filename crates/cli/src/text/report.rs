@@ -1,10 +1,11 @@
 //! An explanation as text: the header, the isolated CPUs one by one, a row per question.
 
-use super::page::{Page, Style, visible};
+use super::page::Page;
 use crate::live::Own;
+use crate::terminal::Style;
 use quietcore_core::Nanos;
 use quietcore_explain::{CountByName, Explanation};
-use quietcore_trace::Question;
+use quietcore_trace::{Question, visible};
 
 /// Rows of isolated CPUs that are printed; the JSON has all of them.
 const CPU_ROWS_MAX: usize = 32;

@@ -1,9 +1,11 @@
 //! A simulated scenario as text: a table of figures per variant, what was expected, and where the costs are
 //! from.
 
-use super::page::{Page, Style, visible, visible_lines};
+use super::page::{Page, in_lines};
+use crate::terminal::Style;
 use quietcore_core::Nanos;
 use quietcore_sim::{RunFigures, Scenario, SimOutcome, SpanQuantiles, VariantOutcome};
+use quietcore_trace::visible;
 
 /// Width of the labels.
 const LABEL: usize = 10;
@@ -20,7 +22,7 @@ pub(crate) fn simulation(page: &mut Page, name: &str, scenario: &Scenario, outco
         page.item(2, "about", LABEL, &visible(&about.replace('\n', " ")));
     }
     page.item(2, "seed", LABEL, &outcome.seed.to_string());
-    page.item(2, "costs", LABEL, &visible_lines(&scenario.costs().origins()));
+    page.item(2, "costs", LABEL, &in_lines(&scenario.costs().origins()));
     for variants in outcome.variants.chunks(SIDE_BY_SIDE) {
         table(page, variants);
     }

@@ -1,6 +1,8 @@
 //! A verification as text: what was compared, the classes, the first line that differs.
 
-use super::page::{Page, Style, visible};
+use super::page::Page;
+use crate::terminal::Style;
+use quietcore_trace::visible;
 use quietcore_verify::{Check, HierarchyCounts, Mismatch, Verification};
 
 /// Width of the labels.

@@ -1,9 +1,11 @@
 //! An answer to "what if" as text: what was asked, before and after side by side, the assumptions.
 
-use super::page::{Page, Style, visible};
+use super::page::Page;
+use crate::terminal::Style;
 use crate::whatif_comparison::WhatifComparison;
 use quietcore_core::Nanos;
 use quietcore_explain::{CountByNumber, Disturbance};
+use quietcore_trace::visible;
 use quietcore_verify::whatif::WhatifFigures;
 use std::collections::BTreeSet;
 

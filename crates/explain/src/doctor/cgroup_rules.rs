@@ -5,11 +5,11 @@
 //! Source: Linux v6.12 Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/cpusets.rst,
 //! Documentation/scheduler/sched-bwc.rst.
 
-use super::text::{Cite, cpus, shell_word};
+use super::text::{Cite, cpus};
 use crate::host::{Facts, Partition, Quota, Version};
 use crate::{Finding, Severity};
 use quietcore_core::CpuSet;
-use quietcore_trace::Question;
+use quietcore_trace::{Question, shell_word};
 
 /// A partition that the kernel calls invalid isolates nothing.
 pub(super) fn partition_invalid(facts: &Facts) -> Option<Finding> {

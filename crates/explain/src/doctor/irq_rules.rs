@@ -5,11 +5,11 @@
 //! Source: Linux v6.12 kernel/irq/{manage,cpuhotplug}.c, kernel/workqueue.c,
 //! Documentation/networking/scaling.rst, Documentation/core-api/workqueue.rst.
 
-use super::text::{Cite, cpus, first_of, mask, shell_word};
+use super::text::{Cite, cpus, first_of, mask};
 use crate::host::{Fact, Facts};
 use crate::{Finding, Severity};
 use quietcore_core::CpuSet;
-use quietcore_trace::Question;
+use quietcore_trace::{Question, shell_word};
 
 /// How many interrupts, queues or workqueues are shown as evidence.
 const SHOWN: usize = 4;

@@ -1,9 +1,9 @@
-//! Words that several rules need: evidence, kernel masks, quoting for a shell, "up to N of them".
+//! Words that several rules need: evidence, kernel masks, "up to N of them".
 //!
-//! Invariant: [`shell_word`] is what every proposed command passes names of the host through; a
-//! cgroup called `$(reboot)` must be harmless when the command is pasted.
+//! Invariant: `quietcore_trace::shell_word` is what every proposed command passes names of the host through;
+//! a cgroup called `$(reboot)` must be harmless when the command is pasted.
 
-use crate::host::{Fact, Facts, printable};
+use crate::host::{Fact, Facts};
 use crate::{Finding, Severity};
 use quietcore_core::{CpuId, CpuSet};
 
@@ -46,17 +46,6 @@ pub(super) fn mask(set: &CpuSet) -> String {
     text
 }
 
-/// One word of a shell command: as it is if that is safe, else in single quotes.
-pub(super) fn shell_word(text: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:@%+,=".contains(letter);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    // A line break in a name would begin a command of its own.
-    let text: String = text.chars().map(printable).collect();
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 /// The first `shown` of `items`, and how many more there are.
 pub(super) fn first_of(items: &[String], shown: usize) -> String {
     let head = items.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
@@ -68,7 +57,7 @@ pub(super) fn first_of(items: &[String], shown: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{first_of, mask, shell_word};
+    use super::{first_of, mask};
     use quietcore_core::CpuSet;
 
     /// Goal: the mask is what the kernel reads back. Method: `from_mask` as the oracle.
@@ -79,15 +68,6 @@ mod tests {
             assert_eq!(CpuSet::from_mask(&mask(&set)), Ok(set.clone()), "list {list:?} as {}", mask(&set));
         }
         assert_eq!(mask(&"0,32".parse().unwrap()), "1,00000001");
-    }
-
-    /// Goal: no name of the host can become a command.
-    #[test]
-    fn odd_names_are_quoted() {
-        assert_eq!(shell_word("/sys/fs/cgroup/a.slice"), "/sys/fs/cgroup/a.slice");
-        assert_eq!(shell_word("$(reboot)"), "'$(reboot)'");
-        assert_eq!(shell_word("it's"), r"'it'\''s'");
-        assert_eq!(shell_word(""), "''");
     }
 
     /// Goal: long lists are cut with a count.

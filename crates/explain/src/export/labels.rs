@@ -5,6 +5,7 @@
 //! one, and the rest are summed under [`OTHER`].
 
 use crate::figures::CountByName;
+use quietcore_trace::is_steering;
 
 /// So many names get a series of their own.
 pub(super) const TOP_MAX: usize = 20;
@@ -12,9 +13,9 @@ pub(super) const TOP_MAX: usize = 20;
 pub(super) const OTHER: &str = "other";
 const NAME_CHARS_MAX: usize = 128;
 
-/// A text without control characters but line feeds, which the formats can escape.
+/// A text without what steers a terminal, but with line feeds, which the formats can escape.
 pub(super) fn printable(text: &str) -> impl Iterator<Item = char> {
-    text.chars().map(|c| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c })
+    text.chars().map(|c| if is_steering(c) && c != '\n' { char::REPLACEMENT_CHARACTER } else { c })
 }
 
 /// The most frequent names, largest count first (equal counts by name), then [`OTHER`] if

@@ -1,17 +1,15 @@
 //! Bounded reading below a root: what of a host (or of a copy of one) may be looked at, and how much.
 //!
-//! Invariants: every path is taken below `root`, and a symbolic link that leads out of it is
-//! refused; only regular files are opened, and only for reading; a file, a directory and the
-//! whole examination have a size cap. A missing file is normal (`None`); every other failure is
-//! kept in `unreadable` and is never an error.
-//! Not here: what any file means. Deviation: a root that is being changed *while* it is read can
-//! win the race between the check of a link and the opening; such a root must be copied first.
+//! Invariants: every path is taken below `root`, and one that leads out of it is refused (`below.rs`); only
+//! regular files are opened, and only for reading; a file, a directory and the whole examination have a size
+//! cap. A missing file is normal (`None`); every other failure is kept in `unreadable` and is never an error.
+//! Not here: what any file means.
 
+use super::below::RootFolder;
 use quietcore_core::CpuSet;
-use std::fs;
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use quietcore_trace::is_steering;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
 use std::str::FromStr;
 
 /// Largest file that is read, in bytes.
@@ -45,8 +43,8 @@ impl<T> Fact<T> {
 /// Reads files below a root and remembers what it could not read.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    /// Canonical, so that a resolved path can be compared with it.
-    root: PathBuf,
+    /// `None` if it cannot be opened.
+    root: Option<RootFolder>,
     /// Path and reason, in the order met. Written by [`Reader::refuse`] only.
     unreadable: Vec<(String, String)>,
     open_count: u32,
@@ -54,9 +52,9 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn new(root: &Path) -> Self {
-        let mut reader = Self { root: root.to_path_buf(), unreadable: Vec::new(), open_count: 0 };
-        match fs::canonicalize(root) {
-            Ok(root) => reader.root = root,
+        let mut reader = Self { root: None, unreadable: Vec::new(), open_count: 0 };
+        match RootFolder::open(root) {
+            Ok(root) => reader.root = Some(root),
             Err(error) => reader.refuse("/", error.to_string()),
         }
         reader
@@ -75,7 +73,7 @@ impl Reader {
 
     /// Whether `path` is there at all (any kind of file).
     pub(crate) fn exists(&mut self, path: &str) -> bool {
-        self.resolve(path).is_some()
+        self.with_root(path, |root| root.find(path)).is_some()
     }
 
     /// The whole file as text; `None` when it is missing or refused.
@@ -136,14 +134,8 @@ impl Reader {
 
     /// The names of the directories in `path`, in order (`2` before `10`).
     pub(crate) fn dirs(&mut self, path: &str) -> Vec<String> {
-        let Some(real) = self.resolve(path) else { return Vec::new() };
-        let entries = match fs::read_dir(&real) {
-            Ok(entries) => entries,
-            Err(error) => {
-                self.refuse(path, error.to_string());
-                return Vec::new();
-            }
-        };
+        let opened = self.with_root(path, |root| root.find(path)?.entries());
+        let Some(entries) = opened else { return Vec::new() };
         let mut names = Vec::new();
         for (at, entry) in entries.enumerate() {
             if at == ENTRY_COUNT_MAX {
@@ -167,20 +159,15 @@ impl Reader {
     }
 
     fn bytes(&mut self, path: &str, bytes_max: u64) -> Option<Vec<u8>> {
-        let real = self.resolve(path)?;
-        match read_regular(&real, bytes_max) {
-            Ok(bytes) => Some(bytes),
-            // A queue without a mapping answers ENOENT on open; that is a missing file as well.
-            Err(error) if absent(&error) => None,
-            Err(error) => {
-                self.refuse(path, error.to_string());
-                None
-            }
-        }
+        self.with_root(path, |root| {
+            let mut bytes = Vec::new();
+            root.find(path)?.file()?.take(bytes_max).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        })
     }
 
-    /// The real path of `path` below the root, all links followed; `None` if missing or outside.
-    fn resolve(&mut self, path: &str) -> Option<PathBuf> {
+    /// What `act` comes to with the root; `None` if `path` is missing, refused or one too many.
+    fn with_root<T>(&mut self, path: &str, act: impl FnOnce(&RootFolder) -> io::Result<T>) -> Option<T> {
         self.open_count = self.open_count.saturating_add(1);
         if self.open_count == OPEN_COUNT_MAX {
             self.refuse(
@@ -191,35 +178,16 @@ impl Reader {
         if self.open_count >= OPEN_COUNT_MAX {
             return None;
         }
-        match fs::canonicalize(self.root.join(path.trim_start_matches('/'))) {
-            Ok(real) if real.starts_with(&self.root) => Some(real),
-            Ok(_) => {
-                self.refuse(path, "leads out of the root");
-                None
-            }
-            Err(error) if absent(&error) => None,
+        match act(self.root.as_ref()?) {
+            Ok(done) => Some(done),
+            // A queue without a mapping answers ENOENT on open; that is a missing file as well.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
             Err(error) => {
                 self.refuse(path, error.to_string());
                 None
             }
         }
     }
-}
-
-fn absent(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-}
-
-/// Opens without blocking (a FIFO in a copied tree would wait for a writer for ever).
-fn read_regular(real: &Path, bytes_max: u64) -> std::io::Result<Vec<u8>> {
-    let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = fs::OpenOptions::new().read(true).custom_flags(nonblock).open(real)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(bytes_max).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Shortens, and replaces everything a terminal could act on.
@@ -231,22 +199,32 @@ pub(crate) fn excerpt(text: &str) -> String {
     short
 }
 
-/// A line break or tab becomes a blank, other control and direction characters become U+FFFD.
+/// A line break or tab becomes a blank, what steers a terminal becomes U+FFFD.
 pub(crate) fn printable(letter: char) -> char {
     match letter {
         '\n' | '\t' => ' ',
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        _ if letter.is_control() => '\u{fffd}',
+        _ if is_steering(letter) => char::REPLACEMENT_CHARACTER,
         _ => letter,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Reader, excerpt};
+    use super::{Reader, RootFolder, excerpt};
+    use crate::host::below::Lookup;
+    use rustix::fs::{CWD, FileType, Mode, inotify, mknodat};
     use std::fs;
+    use std::io::Write;
     use std::os::unix::fs::symlink;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
+
+    /// Readers of `root` that keep below it in each way.
+    fn readers(root: &Path) -> [Reader; 2] {
+        [Lookup::OnTheWay, Lookup::Afterwards].map(|lookup| {
+            let below = RootFolder::open(root).unwrap().by(lookup);
+            Reader { root: Some(below), ..Reader::new(root) }
+        })
+    }
 
     fn scratch(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("quietcore-files-{name}-{}", std::process::id()));
@@ -255,22 +233,56 @@ mod tests {
         root
     }
 
-    /// Goal: only what is below the root is read. Method: links in, out and to nowhere.
+    /// Goal: only what is below the root is read. Method: links in, out and to nowhere, a path that climbs,
+    /// and a link that leads out through this process; in each way of looking.
     #[test]
     fn a_link_out_of_the_root_is_refused() {
         let root = scratch("link");
         fs::write(root.join("inner/value"), "7\n").unwrap();
         symlink("inner/value", root.join("near")).unwrap();
+        symlink("inner/../near", root.join("roundabout")).unwrap();
         symlink("/etc/passwd", root.join("out")).unwrap();
+        symlink("../..", root.join("inner/up")).unwrap();
+        symlink("/proc/self/root/etc/passwd", root.join("magic")).unwrap();
         symlink("nowhere", root.join("dangling")).unwrap();
-        let mut reader = Reader::new(&root);
-        assert_eq!(reader.number("/near").map(|fact| fact.value), Some(7));
-        assert!(reader.text("/out").is_none());
-        assert!(reader.text("/../../../../../../etc/passwd").is_none());
-        assert!(reader.text("/dangling").is_none());
-        let unreadable = reader.into_unreadable();
-        assert_eq!(unreadable.len(), 2, "{unreadable:?}");
-        assert!(unreadable.iter().all(|(_, reason)| reason == "leads out of the root"), "{unreadable:?}");
+        for mut reader in readers(&root) {
+            assert_eq!(reader.number("/near").map(|fact| fact.value), Some(7));
+            assert_eq!(reader.number("/roundabout").map(|fact| fact.value), Some(7));
+            assert!(reader.text("/out").is_none() && !reader.exists("/out"));
+            assert!(reader.text("/../../../../../../etc/passwd").is_none());
+            assert!(reader.text("/magic").is_none());
+            assert!(reader.dirs("/inner/up").is_empty());
+            assert!(reader.text("/dangling").is_none());
+            let unreadable = reader.into_unreadable();
+            assert_eq!(unreadable.len(), 5, "{unreadable:?}");
+            assert!(unreadable.iter().all(|(_, reason)| reason == "leads out of the root"), "{unreadable:?}");
+        }
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    /// Goal: what is no regular file is not even opened: a device may act, and a FIFO's writer would go on.
+    /// Method: the kernel tells who opens a FIFO, a device (as root) and, to show that it does, a file.
+    #[test]
+    fn a_device_or_fifo_is_never_opened() {
+        let root = scratch("kinds");
+        fs::write(root.join("file"), "7\n").unwrap();
+        mknodat(CWD, root.join("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let null = rustix::fs::makedev(1, 3);
+        let made = mknodat(CWD, root.join("device"), FileType::CharacterDevice, Mode::RUSR, null);
+        if made.is_err() {
+            let _ = writeln!(std::io::stderr(), "skipped: the device of a_device_or_fifo_is_never_opened");
+            fs::write(root.join("device"), "7\n").unwrap();
+        }
+        for name in ["file", "fifo", "device"] {
+            for mut reader in readers(&root) {
+                let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+                inotify::add_watch(&watch, root.join(name), inotify::WatchFlags::OPEN).unwrap();
+                let is_regular = name == "file" || (name == "device" && made.is_err());
+                assert_eq!(reader.text(&format!("/{name}")).is_some(), is_regular, "{name}");
+                let was_opened = rustix::io::read(&watch, &mut [0; 256]).is_ok();
+                assert_eq!(was_opened, is_regular, "{name}");
+            }
+        }
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -291,7 +303,7 @@ mod tests {
     /// Goal: a terminal is safe from the host's file names. Method: an escape and a long text.
     #[test]
     fn an_excerpt_is_short_and_printable() {
-        assert_eq!(excerpt("a\u{1b}[2Jb\nc"), "a\u{fffd}[2Jb c");
+        assert_eq!(excerpt("a\u{1b}[2Jb\nc\u{202e}\u{9b}"), "a\u{fffd}[2Jb c\u{fffd}\u{fffd}");
         assert_eq!(excerpt(&"x".repeat(400)).chars().count(), 304);
     }
 }

@@ -6,6 +6,7 @@
 //! garbled is listed in [`Facts::unreadable`].
 //! Not here: judgement (see [`examine`](crate::examine)), and anything that only root may read.
 
+mod below;
 mod cgroup;
 mod cmdline;
 mod cpus;

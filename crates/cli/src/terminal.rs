@@ -1,0 +1,90 @@
+//! What may reach a terminal: text, line breaks, tabs and our own colours; nothing else that steers it.
+//!
+//! Invariant: whatever is printed as text or said passes [`guarded`], so that an input that slips through
+//! somewhere can neither move the cursor nor turn the text round. Names are made visible before that as well,
+//! where a line break in one of them would look like a line of ours.
+
+use quietcore_trace::visible_lines;
+use std::io::IsTerminal;
+
+/// How a word is shown on a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Heading,
+    Good,
+    Warning,
+    Bad,
+    Faint,
+}
+
+const ESCAPE: char = '\u{1b}';
+const END: &str = "[0m";
+
+impl Style {
+    const ALL: [Self; 5] = [Self::Heading, Self::Good, Self::Warning, Self::Bad, Self::Faint];
+
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Heading => "[1m",
+            Self::Good => "[32m",
+            Self::Warning => "[33m",
+            Self::Bad => "[1;31m",
+            Self::Faint => "[2m",
+        }
+    }
+
+    /// `text` in this style.
+    pub(crate) fn of(self, text: &str) -> String {
+        format!("{ESCAPE}{}{text}{ESCAPE}{END}", self.code())
+    }
+}
+
+/// Whether a text has colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colours {
+    On,
+    Off,
+}
+
+impl Colours {
+    /// On a terminal, and never with NO_COLOR.
+    pub(crate) fn of_stdout() -> Self {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        if std::io::stdout().is_terminal() && !no_color && !is_dumb { Self::On } else { Self::Off }
+    }
+}
+
+/// `text` without anything that steers a terminal but line breaks, tabs and, if there are any, our colours.
+pub(crate) fn guarded(text: &str, colours: Colours) -> String {
+    if colours == Colours::Off {
+        return visible_lines(text);
+    }
+    let mut pieces = text.split(ESCAPE);
+    let mut guarded = visible_lines(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let mut ours = Style::ALL.into_iter().map(Style::code).chain([END]);
+        guarded.push(if ours.any(|code| piece.starts_with(code)) {
+            ESCAPE
+        } else {
+            char::REPLACEMENT_CHARACTER
+        });
+        guarded.push_str(&visible_lines(piece));
+    }
+    guarded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Colours, Style, guarded};
+
+    /// Goal: our colours pass where there are any, and no other sequence ever does.
+    #[test]
+    fn only_our_colours_pass() {
+        let text = format!("{}\t\u{1b}[2J\u{9b}1m\n\u{202e}\u{1b}", Style::Bad.of("a"));
+        let shown = "\u{1b}[1;31ma\u{1b}[0m\t\u{fffd}[2J\u{fffd}1m\n\u{fffd}\u{fffd}";
+        assert_eq!(guarded(&text, Colours::On), shown);
+        assert_eq!(guarded(&text, Colours::Off), shown.replace('\u{1b}', "\u{fffd}"));
+        assert_eq!(guarded("", Colours::On), "");
+    }
+}

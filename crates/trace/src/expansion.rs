@@ -1,0 +1,110 @@
+//! How far a compressed recording may expand, so that a small file cannot keep a reader busy for hours.
+//!
+//! The text of a kernel's trace is about 20 times its compressed size. What is far beyond that is no
+//! recording, or one whose reader has to say so.
+
+use std::fmt;
+
+/// So many times its compressed size a recording may have, unless its reader says otherwise.
+pub const EXPANSION_MAX: u32 = 250;
+
+/// So much is always read, in bytes: a short recording of one event may be very regular.
+#[cfg(feature = "zstd")]
+const ALWAYS_READ: u64 = 16 << 20;
+
+/// A compressed input expands further than its reader allows; in the [`io::Error`](std::io::Error) of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpansionExceeded {
+    /// So many times its compressed size was allowed.
+    pub limit: u32,
+}
+
+impl fmt::Display for ExpansionExceeded {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limit = self.limit;
+        write!(
+            out,
+            "it expands to more than {limit} times its compressed size; recordings expand about 20 times"
+        )
+    }
+}
+
+impl std::error::Error for ExpansionExceeded {}
+
+#[cfg(feature = "zstd")]
+pub(crate) use bounded::Bounded;
+
+#[cfg(feature = "zstd")]
+mod bounded {
+    use super::{ALWAYS_READ, ExpansionExceeded};
+    use std::io::{self, BufReader, ErrorKind, Read};
+
+    /// Largest window of a compressed recording, as a power of two: 32 MiB of memory.
+    const WINDOW_LOG_MAX: u32 = 25;
+
+    /// Expands its source, as far as that is allowed.
+    pub(crate) struct Bounded<R: Read> {
+        decoder: zstd::Decoder<'static, BufReader<Counted<R>>>,
+        limit: u32,
+        expanded: u64,
+    }
+
+    impl<R: Read> Bounded<R> {
+        pub(crate) fn new(source: R, limit: u32) -> io::Result<Self> {
+            let mut decoder = zstd::Decoder::new(Counted { source, taken: 0 })?;
+            decoder.window_log_max(WINDOW_LOG_MAX)?;
+            Ok(Self { decoder, limit, expanded: 0 })
+        }
+    }
+
+    impl<R: Read> Read for Bounded<R> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let count = self.decoder.read(into)?;
+            self.expanded += count as u64;
+            let taken = self.decoder.get_ref().get_ref().taken;
+            if self.expanded > ALWAYS_READ.max(taken.saturating_mul(u64::from(self.limit))) {
+                return Err(io::Error::new(ErrorKind::InvalidData, ExpansionExceeded { limit: self.limit }));
+            }
+            Ok(count)
+        }
+    }
+
+    /// Counts what is taken from its source.
+    struct Counted<R> {
+        source: R,
+        taken: u64,
+    }
+
+    impl<R: Read> Read for Counted<R> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let count = self.source.read(into)?;
+            self.taken += count as u64;
+            Ok(count)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALWAYS_READ, Bounded, ExpansionExceeded};
+    use std::io::{Read, sink};
+
+    /// Goal: what expands too far is refused at the limit, and a reader may allow it. Method: 64 MiB of empty
+    /// lines, which compress some ten thousand times; and the 16 MiB that are always read.
+    #[test]
+    fn a_small_file_cannot_be_endless() {
+        let archive = |bytes: u64| zstd::encode_all(std::io::repeat(b'\n').take(bytes), 1).unwrap();
+        let large = archive(4 * ALWAYS_READ);
+        let mut text = Vec::new();
+        let error = Bounded::new(large.as_slice(), 250).unwrap().read_to_end(&mut text).unwrap_err();
+        let found = error.get_ref().and_then(|error| error.downcast_ref::<ExpansionExceeded>());
+        assert_eq!(found, Some(&ExpansionExceeded { limit: 250 }));
+        assert!(text.len() as u64 <= ALWAYS_READ, "gave up after {} bytes", text.len());
+        for (archive, limit, bytes) in
+            [(large, u32::MAX, 4 * ALWAYS_READ), (archive(ALWAYS_READ), 1, ALWAYS_READ)]
+        {
+            let mut bounded = Bounded::new(archive.as_slice(), limit).unwrap();
+            assert_eq!(std::io::copy(&mut bounded, &mut sink()).unwrap(), bytes);
+        }
+    }
+}
