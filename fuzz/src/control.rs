@@ -124,6 +124,7 @@ mod tests {
         for end in 0..all.len().min(400) {
             check(&all[..end]);
         }
+        check(&request("qdisc show dev \u{1b}[2J"));
         check(&[&request("qdisc show"), &u32::MAX.to_le_bytes()[..], &request("qdisc show")].concat());
     }
 }

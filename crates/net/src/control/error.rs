@@ -132,7 +132,8 @@ impl fmt::Display for TcControlError {
         match self {
             Self::Line(error) => error.fmt(out),
             Self::UnknownDevice { device, known } => {
-                write!(out, "Cannot find device \"{device}\"; ")?;
+                // Quoted and escaped: it may be anything that fits into a line.
+                write!(out, "Cannot find device {device:?}; ")?;
                 write_known(known, out)
             }
             Self::DeviceExists(device) => write!(out, "there is a device \"{device}\" already"),

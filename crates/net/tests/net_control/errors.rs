@@ -41,6 +41,7 @@ fn disciplines() {
     assert_refused(&[
         ("tc qd add dev eth2 root mq", "Cannot find device \"eth2\"; there is eth1"),
         ("tc qd show dev eth2", "Cannot find device"),
+        ("tc qd show dev \u{1b}[2J", "Cannot find device \"\\u{1b}[2J\""),
         (
             "tc qd add dev eth1 root mq",
             "File exists: eth1 root has mq 1: already; use `replace`, or `del` it first",
