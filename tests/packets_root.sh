@@ -284,8 +284,47 @@ kernels=$(in_a env PATH="$PATH" sh -c 'command -v tc >/dev/null && tc qdisc show
 check "the kernel's own disciplines are left alone" refuses grep -qE 'netem| fq ' <<<"$kernels"
 
 # 7. Load.
+stream() { # ADDRESS: some MB of TCP from a to b arrive as they were sent
+    rm -f "$folder/heard"
+    ip netns exec "$name-b" python3 -c '
+import hashlib, socket, sys
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+server = socket.create_server((sys.argv[1], 5201), family=family)
+print("ready", flush=True)
+stream, heard = server.accept()[0], hashlib.sha256()
+while data := stream.recv(1 << 20):
+    heard.update(data)
+print(heard.hexdigest())
+' "$1" >"$folder/heard" &
+    local server=$!
+    for _ in $(seq 100); do
+        grep -q ready "$folder/heard" 2>/dev/null && break
+        sleep 0.1
+    done
+    in_a python3 -c '
+import hashlib, random, socket, sys
+stream = socket.create_connection((sys.argv[1], 5201), 20)
+sent, random = hashlib.sha256(), random.Random(1)
+for _ in range(100):
+    data = random.randbytes(random.randrange(1, 200000))
+    stream.sendall(data)
+    sent.update(data)
+print(sent.hexdigest())
+' "$1" >"$folder/sent" || kill "$server"
+    wait "$server"
+    [ -s "$folder/sent" ] && [ "$(tail -n 1 "$folder/heard")" = "$(cat "$folder/sent")" ]
+}
+tc qd del dev eth1 root
+if command -v python3 >/dev/null; then
+    check "a stream of TCP arrives as it was sent" stream 10.77.0.2
+    check "one over IPv6 too" stream fd77:7163::2
+    tc qdisc add dev eth1 root netem delay 1ms loss 1% duplicate 1% reorder 5% 50%
+    check "also if packets are lost, doubled and reordered" stream 10.77.0.2
+    tc qdisc del dev eth1 root
+else
+    left_out "python3"
+fi
 if command -v iperf3 >/dev/null; then
-    tc qd del dev eth1 root
     ip netns exec "$name-b" iperf3 -s -1 >/dev/null 2>&1 &
     server=$!
     sleep 1

@@ -1,4 +1,5 @@
-//! Mutants of boundaries: who may have an address, a name, a turn, memory or a privilege.
+//! Mutants of boundaries: who may have an address, a name, a turn, memory or a privilege; and of what is cut
+//! out of bytes that a kernel gives out.
 
 use super::killer::{Killer, Mutant, Suite};
 
@@ -119,5 +120,51 @@ pub(super) const BOUNDARIES: &[Mutant] = &[
         right: "let names = if is_root { CapabilitySet::empty() }",
         wrong: "let names = if is_root { CapabilitySet::SYS_RAWIO }",
         killers: &[Killer::Test(Suite::CommandUnits, "netem::privileges::tests::what_is_kept")],
+    },
+    Mutant {
+        name: "cut-sequence-once",
+        rule: "each segment of a stream has its own place in it",
+        file: "crates/net/src/tun/cut.rs",
+        right: "let own = first.wrapping_add((number * self.size) as u32);",
+        wrong: "let own = first;",
+        killers: &[Killer::Test(
+            Suite::DeviceUnits,
+            "tun::cut::tests::what_was_joined_is_cut_into_what_it_was",
+        )],
+    },
+    Mutant {
+        name: "cut-identification-once",
+        rule: "each segment of IPv4 has its own identification",
+        file: "crates/net/src/tun/cut.rs",
+        right: "packet[5]]).wrapping_add(number);",
+        wrong: "packet[5]]).wrapping_add(number / 2);",
+        killers: &[Killer::Test(
+            Suite::DeviceUnits,
+            "tun::cut::tests::what_was_joined_is_cut_into_what_it_was",
+        )],
+    },
+    Mutant {
+        name: "cut-end-in-each",
+        rule: "FIN and PSH are the last segment's",
+        file: "crates/net/src/tun/cut.rs",
+        right: "if number < last { FIN_AND_PUSH }",
+        wrong: "if number > last { FIN_AND_PUSH }",
+        killers: &[Killer::Test(Suite::DeviceUnits, "tun::cut::tests::flags_are_where_they_belong")],
+    },
+    Mutant {
+        name: "cut-without-checksum",
+        rule: "a checksum that is left to us is completed",
+        file: "crates/net/src/tun/cut.rs",
+        right: "if header.flags & NEEDS_CHECKSUM != 0 {",
+        wrong: "if header.flags & NEEDS_CHECKSUM == 0 {",
+        killers: &[Killer::Test(Suite::DeviceUnits, "tun::cut::tests::checksums_are_completed")],
+    },
+    Mutant {
+        name: "cut-headers-longer-than-all",
+        rule: "headers that are longer than the packet are refused",
+        file: "crates/net/src/tun/cut.rs",
+        right: "data >= tcp + 20 && data < packet.len()",
+        wrong: "data >= tcp + 20",
+        killers: &[Killer::Test(Suite::DeviceUnits, "tun::cut::tests::hostile_bytes_are_refused_or_cut")],
     },
 ];

@@ -9,13 +9,10 @@
 //! checksums. So what a discipline reordered, doubled, marked or damaged stays visible to the receiver.
 //! Source: RFC 9293, the virtio specification (5.1.6, `virtio_net_hdr`).
 
+use super::checksum::{folded, sum};
+use super::virtio::{GSO_TCP_V4, GSO_TCP_V6, HEADER, NEEDS_CHECKSUM, VirtioHeader};
 use quietcore_qdisc::IpPacket;
 
-/// The header that precedes a packet: `struct virtio_net_hdr`.
-const HEADER: usize = 10;
-const NEEDS_CHECKSUM: u8 = 1;
-const GSO_TCP_V4: u8 = 1;
-const GSO_TCP_V6: u8 = 4;
 /// Longest IP packet.
 const LONGEST: usize = 65_535;
 /// TCP's flags: all but PSH, and what may be set in a segment that is joined.
@@ -104,12 +101,16 @@ impl Coalescer {
         }
         let pseudo = folded(head.pseudo_header(length - head.tcp));
         packet[head.tcp + 16..head.tcp + 18].copy_from_slice(&pseudo.to_be_bytes());
-        header[0] = NEEDS_CHECKSUM;
-        header[1] = if head.is_v4() { GSO_TCP_V4 } else { GSO_TCP_V6 };
-        let fields = [head.data as u16, head.payload.len() as u16, head.tcp as u16, 16];
-        for (place, field) in header[2..].chunks_exact_mut(2).zip(fields) {
-            place.copy_from_slice(&field.to_ne_bytes());
-        }
+        let written = VirtioHeader {
+            flags: NEEDS_CHECKSUM,
+            kind: if head.is_v4() { GSO_TCP_V4 } else { GSO_TCP_V6 },
+            // All below the length of a packet.
+            headers: head.data as u16,
+            size: head.payload.len() as u16,
+            checksum_start: head.tcp as u16,
+            checksum_offset: 16,
+        };
+        header.copy_from_slice(&written.bytes());
     }
 }
 
@@ -180,25 +181,6 @@ impl<'a> Segment<'a> {
         let addresses = if self.is_v4() { &self.packet[12..20] } else { &self.packet[8..40] };
         sum(addresses) + 6 + length as u64
     }
-}
-
-/// The sum of 16-bit words, not yet folded; of at most 64 KiB.
-fn sum(bytes: &[u8]) -> u64 {
-    let words = bytes.chunks_exact(4);
-    let rest = words.remainder();
-    let mut last = [0; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    let whole: u64 =
-        words.map(|word| u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]))).sum();
-    whole + u64::from(u32::from_be_bytes(last))
-}
-
-/// In one's complement, in 16 bits.
-fn folded(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum >> 16) + (sum & 0xffff);
-    }
-    sum as u16
 }
 
 #[cfg(test)]

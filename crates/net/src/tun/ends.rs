@@ -3,8 +3,10 @@
 //! Each end has a descriptor of its own (two descriptors of one file), so that the poller can wait for each.
 
 use super::coalesce::{Coalescer, Offload};
+use super::cut::cut;
 use super::error::TunError;
 use super::interface::TunInterface;
+use super::virtio::HEADER;
 use crate::device::Device;
 use crate::driver::Driver;
 use crate::receive::{Receive, Received};
@@ -13,14 +15,12 @@ use quietcore_qdisc::IpPacket;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use std::collections::VecDeque;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
-use tun_rs::{SyncDevice, VIRTIO_NET_HDR_LEN};
 
 /// More than an IP packet can have, with what precedes it.
-const LONGEST_PACKET: usize = 65_536 + VIRTIO_NET_HDR_LEN;
-/// Most packets that come out of one read; an interface has to be told so (`gso_max_segs`).
+const LONGEST_PACKET: usize = 65_536 + HEADER;
+/// Most packets that an interface may give out in one read; it has to be told so (`gso_max_segs`).
 pub const SEGMENTS_MAX: usize = 64;
 
 /// What a descriptor is called in the poller's epoll: its place in the poller's table.
@@ -45,7 +45,7 @@ impl EpollToken {
 
 /// A descriptor of its own for `file`, added to `epoll`.
 fn watched(
-    file: &SyncDevice,
+    file: &OwnedFd,
     epoll: &OwnedFd,
     token: EpollToken,
     flags: EventFlags,
@@ -76,7 +76,7 @@ enum Written {
 impl TunExit {
     /// Queue `file` of an interface; silent in `epoll` until a packet finds no room.
     pub(super) fn new(
-        file: &SyncDevice,
+        file: &OwnedFd,
         offload: Offload,
         epoll: &OwnedFd,
         token: EpollToken,
@@ -142,8 +142,7 @@ impl Driver<IpPacket> for TunDriver {
 
 /// Where packets of a queue are read.
 pub(super) struct TunEntry {
-    tun: Arc<SyncDevice>,
-    /// The same queue, as the poller waits for it.
+    /// Non-blocking.
     file: OwnedFd,
     epoll: Arc<OwnedFd>,
     token: EpollToken,
@@ -163,7 +162,6 @@ impl TunEntry {
     ) -> Result<Self, TunError> {
         let source = &tun.queues[queue];
         Ok(Self {
-            tun: Arc::clone(source),
             file: watched(source, epoll, token, EventFlags::IN | EventFlags::ONESHOT)?,
             epoll: Arc::clone(epoll),
             token,
@@ -178,33 +176,30 @@ impl TunEntry {
 struct Buffers {
     /// What one read gives: a packet, or a piece of a stream.
     whole: Vec<u8>,
-    /// The same, cut into packets.
-    segments: Vec<Vec<u8>>,
-    sizes: Vec<usize>,
     packets: Vec<IpPacket>,
+    offload: Offload,
     link_header: u16,
 }
 
 impl Buffers {
     fn new(tun: &TunInterface) -> Self {
-        let count = if tun.offload == Offload::On { SEGMENTS_MAX } else { 1 };
-        Self {
-            whole: vec![0; LONGEST_PACKET],
-            // The MTU may be raised inside. Pages that are never written to take no memory.
-            segments: (0..count).map(|_| vec![0; LONGEST_PACKET]).collect(),
-            sizes: vec![0; count],
-            packets: Vec::new(),
-            link_header: tun.link_header,
-        }
+        // The MTU may be raised inside. Pages that are never written to take no memory.
+        let whole = vec![0; LONGEST_PACKET];
+        Self { whole, packets: Vec::new(), offload: tun.offload, link_header: tun.link_header }
     }
 
-    /// Reads once; returns how many packets that gave.
-    fn read(&mut self, tun: &SyncDevice) -> io::Result<usize> {
-        let count = tun.recv_multiple(&mut self.whole, &mut self.segments, &mut self.sizes, 0)?;
-        let cut = self.segments.iter().zip(&self.sizes).take(count);
-        let packet = |bytes: &[u8]| IpPacket::new(bytes.to_vec()).with_link_header(self.link_header);
-        self.packets.extend(cut.map(|(bytes, &size)| packet(&bytes[..size])));
-        Ok(count)
+    /// Reads once; returns how many packets that gave: 0 of bytes that are none, which the kernel does not
+    /// give out.
+    fn read(&mut self, file: &OwnedFd) -> Result<usize, Errno> {
+        let length = rustix::io::read(file, &mut self.whole[..])?;
+        let (packets, link_header) = (&mut self.packets, self.link_header);
+        let mut add = |packet: Vec<u8>| packets.push(IpPacket::new(packet).with_link_header(link_header));
+        let bytes = &mut self.whole[..length];
+        if self.offload == Offload::Off {
+            add(bytes.to_vec());
+            return Ok(1);
+        }
+        Ok(cut(bytes, &mut add).unwrap_or(0))
     }
 }
 
@@ -213,16 +208,12 @@ impl Receive for TunEntry {
         let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left = budget;
         let received = loop {
-            match buffers.read(&self.tun) {
-                Ok(count) => left = left.saturating_sub(count),
-                Err(error) => match error.kind() {
-                    io::ErrorKind::WouldBlock => break Received::Done,
-                    // Bytes that cannot be cut; the kernel gives out none.
-                    _ if error.raw_os_error().is_none() => left -= 1,
-                    io::ErrorKind::Interrupted => {}
-                    // The interface is gone: nothing comes any more.
-                    _ => return Received::Done,
-                },
+            match buffers.read(&self.file) {
+                Ok(count) => left = left.saturating_sub(count.max(1)),
+                Err(Errno::AGAIN) => break Received::Done,
+                Err(Errno::INTR) => {}
+                // The interface is gone: nothing comes any more.
+                Err(_) => return Received::Done,
             }
             if left == 0 {
                 break Received::More;

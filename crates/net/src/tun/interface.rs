@@ -1,13 +1,13 @@
 //! A TUN interface with several queues.
 
 use super::coalesce::Offload;
+use super::system;
 use std::io;
-use std::sync::Arc;
-use tun_rs::{DeviceBuilder, SyncDevice};
+use std::os::fd::OwnedFd;
 
 /// A TUN interface, with a descriptor for each queue. A drop of the last descriptor removes it.
 pub struct TunInterface {
-    pub(super) queues: Vec<Arc<SyncDevice>>,
+    pub(super) queues: Vec<OwnedFd>,
     pub(super) offload: Offload,
     pub(super) link_header: u16,
 }
@@ -23,18 +23,10 @@ impl TunInterface {
     /// ([`Namespace::inside`](super::Namespace::inside)).
     ///
     /// # Errors
-    /// What the system said: this needs root and `/dev/net/tun`.
+    /// What the system said: this needs `CAP_NET_ADMIN` and `/dev/net/tun`.
     pub fn open(name: &str, queues: usize, offload: Offload) -> io::Result<Self> {
-        let builder = DeviceBuilder::new().name(name).multi_queue(true).inherit_enable_state();
-        let first = builder.offload(offload == Offload::On).build_sync()?;
-        first.set_nonblocking(true)?;
-        let mut all = vec![first];
-        for _ in 1..queues {
-            let next = all[0].try_clone()?;
-            next.set_nonblocking(true)?;
-            all.push(next);
-        }
-        Ok(Self { queues: all.into_iter().map(Arc::new).collect(), offload, link_header: 0 })
+        let all = (0..queues).map(|_| system::open_tun_queue(name, offload));
+        Ok(Self { queues: all.collect::<Result<_, _>>()?, offload, link_header: 0 })
     }
 
     /// Disciplines count so many bytes for each packet besides its own: 14 for the header of Ethernet.

@@ -32,7 +32,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod checksum;
 mod coalesce;
+mod cut;
 mod ends;
 mod error;
 mod interface;
@@ -40,6 +42,7 @@ mod namespace;
 mod program;
 mod system;
 mod transmit_map;
+mod virtio;
 mod wire;
 
 pub use coalesce::{Coalescer, Offload};

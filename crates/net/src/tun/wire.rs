@@ -146,7 +146,7 @@ impl Parts<'_> {
         let exit = |(queue, file)| {
             TunExit::new(file, tun.offload, self.epoll, EpollToken::of_exit(other, queue, queues))
         };
-        let exits = tun.queues.iter().map(AsRef::as_ref).enumerate().map(exit);
+        let exits = tun.queues.iter().enumerate().map(exit);
         let exits = TunExits { queues: exits.collect::<Result<_, _>>()?, epoll: Arc::clone(self.epoll) };
         let exits = Arc::new(exits);
         let options = DeviceOptions::new(queues).transmit_map(transmit_map.clone()).watchdog(*watchdog);

@@ -1,0 +1,286 @@
+//! Cutting: what one read of a TUN interface gives, as the packets of the link.
+//!
+//! With offloads the kernel gives out what it would give a network card: a packet whose checksum is still to
+//! be completed, or up to 64 KiB of a stream of TCP with one header for all. Each segment gets that header
+//! with its own length, place in the stream, identification and checksums; FIN and PSH are the last one's,
+//! CWR is the first one's.
+//!
+//! Invariant: every byte of data comes out once, in order, and no packet is longer than its headers and
+//! `gso_size`. Bytes that are no such thing are refused, whatever they are. Source: RFC 9293, RFC 3168, RFC
+//! 6864, the virtio specification (5.1.6, `virtio_net_hdr`). Absent: streams of UDP, which the kernel is
+//! not told to give out uncut.
+
+use super::checksum::{folded, sum};
+use super::virtio::{GSO_ECN, GSO_NONE, GSO_TCP_V4, GSO_TCP_V6, HEADER, NEEDS_CHECKSUM, VirtioHeader};
+
+/// Where TCP's flags are, and those that not every segment has.
+const TCP_FLAGS: usize = 13;
+const FIN_AND_PUSH: u8 = 0x09;
+const CWR: u8 = 0x80;
+/// Its number in IP.
+const TCP: u8 = 6;
+/// Longest IP packet.
+const LONGEST: usize = 65_535;
+
+/// Bytes that are no packet and no piece of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NotCut;
+
+/// Gives each packet of what was `read` to `each`; how many there are.
+pub(super) fn cut(read: &mut [u8], each: &mut dyn FnMut(Vec<u8>)) -> Result<usize, NotCut> {
+    let (header, packet) = read.split_first_chunk_mut::<HEADER>().ok_or(NotCut)?;
+    let header = VirtioHeader::read(header);
+    if packet.is_empty() {
+        return Err(NotCut);
+    }
+    match header.kind & !GSO_ECN {
+        GSO_NONE => {
+            if header.flags & NEEDS_CHECKSUM != 0 {
+                complete(packet, &header).ok_or(NotCut)?;
+            }
+            each(packet.to_vec());
+            Ok(1)
+        }
+        GSO_TCP_V4 | GSO_TCP_V6 => {
+            let stream = Stream::of(packet, &header).ok_or(NotCut)?;
+            Ok(stream.segments(each))
+        }
+        _ => Err(NotCut),
+    }
+}
+
+/// Completes a checksum of which the sum of the pseudo-header is there.
+fn complete(packet: &mut [u8], header: &VirtioHeader) -> Option<()> {
+    let covered = packet.get_mut(usize::from(header.checksum_start)..)?;
+    let at = usize::from(header.checksum_offset);
+    let checksum = !folded(sum(covered));
+    let field = covered.get_mut(at..at + 2)?;
+    // 0 is "none" in UDP over IPv4, and another writing of 0xffff everywhere.
+    field.copy_from_slice(&if checksum == 0 { u16::MAX } else { checksum }.to_be_bytes());
+    Some(())
+}
+
+/// A piece of a stream: headers, and data for several segments.
+struct Stream<'a> {
+    headers: &'a [u8],
+    data: &'a [u8],
+    /// Most data of a segment.
+    size: usize,
+    /// Where TCP's header begins.
+    tcp: usize,
+    is_v4: bool,
+}
+
+impl<'a> Stream<'a> {
+    fn of(packet: &'a [u8], header: &VirtioHeader) -> Option<Self> {
+        let tcp = usize::from(header.checksum_start);
+        let is_v4 = header.kind & !GSO_ECN == GSO_TCP_V4;
+        let (version, least) = if is_v4 { (4, 20) } else { (6, 40) };
+        let is_ip = packet[0] >> 4 == version && tcp >= least;
+        let is_v4_whole = !is_v4 || usize::from(packet[0] & 0xf) * 4 == tcp;
+        let data = tcp + usize::from(packet.get(tcp + 12)? >> 4) * 4;
+        let size = usize::from(header.size);
+        // With less, TCP's checksum and flags would not be there.
+        let is_tcp = data >= tcp + 20 && data < packet.len() && packet.len() <= LONGEST;
+        if !is_ip || !is_v4_whole || !is_tcp || size == 0 {
+            return None;
+        }
+        let (headers, data) = packet.split_at(data);
+        Some(Self { headers, data, size, tcp, is_v4 })
+    }
+
+    fn segments(&self, each: &mut dyn FnMut(Vec<u8>)) -> usize {
+        let last = self.data.len().div_ceil(self.size) - 1;
+        for (number, data) in self.data.chunks(self.size).enumerate() {
+            let mut packet = Vec::with_capacity(self.headers.len() + data.len());
+            packet.extend_from_slice(self.headers);
+            packet.extend_from_slice(data);
+            // Both fit: the whole is no longer than an IP packet.
+            self.write_ip(&mut packet, number as u16);
+            let sequence = &mut packet[self.tcp + 4..self.tcp + 8];
+            let first = u32::from_be_bytes([sequence[0], sequence[1], sequence[2], sequence[3]]);
+            let own = first.wrapping_add((number * self.size) as u32);
+            sequence.copy_from_slice(&own.to_be_bytes());
+            let not_last = if number < last { FIN_AND_PUSH } else { 0 };
+            let not_first = if number > 0 { CWR } else { 0 };
+            packet[self.tcp + TCP_FLAGS] &= !(not_last | not_first);
+            self.write_checksum(&mut packet);
+            each(packet);
+        }
+        last + 1
+    }
+
+    /// The IP header's length, identification and checksum.
+    fn write_ip(&self, packet: &mut [u8], number: u16) {
+        let length = packet.len() as u16;
+        if !self.is_v4 {
+            packet[4..6].copy_from_slice(&(length - 40).to_be_bytes());
+            return;
+        }
+        packet[2..4].copy_from_slice(&length.to_be_bytes());
+        let identification = u16::from_be_bytes([packet[4], packet[5]]).wrapping_add(number);
+        packet[4..6].copy_from_slice(&identification.to_be_bytes());
+        packet[10..12].fill(0);
+        let checksum = !folded(sum(&packet[..self.tcp]));
+        packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    }
+
+    fn write_checksum(&self, packet: &mut [u8]) {
+        let addresses = if self.is_v4 { 12..20 } else { 8..40 };
+        let segment = packet.len() - self.tcp;
+        let pseudo_header = sum(&packet[addresses]) + u64::from(TCP) + segment as u64;
+        packet[self.tcp + 16..self.tcp + 18].fill(0);
+        let checksum = !folded(pseudo_header + sum(&packet[self.tcp..]));
+        packet[self.tcp + 16..self.tcp + 18].copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::checksum::{folded, sum};
+    use super::super::coalesce::{Coalescer, Offload};
+    use super::super::virtio::{GSO_ECN, HEADER, NEEDS_CHECKSUM};
+    use super::{NotCut, cut};
+    use quietcore_qdisc::IpPacket;
+
+    fn packets(read: &[u8]) -> Result<Vec<Vec<u8>>, NotCut> {
+        let mut found = Vec::new();
+        let count = cut(&mut read.to_vec(), &mut |packet| found.push(packet))?;
+        assert_eq!(count, found.len());
+        Ok(found)
+    }
+
+    /// Whether the sums of the IP header and of what is behind it are right; `at` is where that begins.
+    fn has_right_checksums(packet: &[u8], at: usize) -> bool {
+        let (addresses, protocol) =
+            if at == 20 { (&packet[12..20], packet[9]) } else { (&packet[8..40], packet[6]) };
+        let is_header_right = at != 20 || folded(sum(&packet[..20])) == u16::MAX;
+        let pseudo_header = sum(addresses) + u64::from(protocol) + (packet.len() - at) as u64;
+        is_header_right && folded(pseudo_header + sum(&packet[at..])) == u16::MAX
+    }
+
+    /// A segment of IPv4 (`at` is 20) or IPv6 (40): number `number` of those with 100 bytes each.
+    fn segment(at: usize, number: u16, data: &[u8]) -> Vec<u8> {
+        let mut packet = vec![0; at + 32];
+        packet.extend_from_slice(data);
+        let length = packet.len() as u16;
+        if at == 20 {
+            packet[..2].copy_from_slice(&[0x45, 0]);
+            packet[2..4].copy_from_slice(&length.to_be_bytes());
+            packet[4..6].copy_from_slice(&(u16::MAX - 1).wrapping_add(number).to_be_bytes());
+            (packet[6], packet[8], packet[9]) = (0x40, 64, 6);
+            packet[12..20].copy_from_slice(&[10, 77, 0, 1, 10, 77, 0, 2]);
+            let checksum = !folded(sum(&packet[..20]));
+            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+        } else {
+            (packet[0], packet[6], packet[7]) = (0x60, 6, 64);
+            packet[4..6].copy_from_slice(&(length - 40).to_be_bytes());
+            (packet[23], packet[39]) = (1, 2);
+        }
+        let sequence = (u32::MAX - 150).wrapping_add(u32::from(number) * 100);
+        packet[at..at + 4].copy_from_slice(&[0x12, 0x34, 0x14, 0x51]);
+        packet[at + 4..at + 8].copy_from_slice(&sequence.to_be_bytes());
+        (packet[at + 12], packet[at + 13], packet[at + 15]) = (0x80, 0x10, 99);
+        right(packet, at)
+    }
+
+    /// The same with the right checksum of TCP.
+    fn right(mut packet: Vec<u8>, at: usize) -> Vec<u8> {
+        packet[at + 16..at + 18].fill(0);
+        let addresses = if at == 20 { &packet[12..20] } else { &packet[8..40] };
+        let all = sum(addresses) + 6 + (packet.len() - at) as u64 + sum(&packet[at..]);
+        packet[at + 16..at + 18].copy_from_slice(&(!folded(all)).to_be_bytes());
+        packet
+    }
+
+    /// Three segments, joined.
+    fn joined(at: usize) -> Vec<u8> {
+        let mut coalescer = Coalescer::new(Offload::On);
+        let given: Vec<_> = (0..3).map(|number| IpPacket::new(segment(at, number, &[7; 100]))).collect();
+        assert_eq!(coalescer.fill(&given), 3);
+        coalescer.bytes().to_vec()
+    }
+
+    /// Goal: what was joined is cut into what it was. Method: four segments of each version, the last one
+    /// shorter and with PSH, over the ends of sequence numbers and identifications.
+    #[test]
+    fn what_was_joined_is_cut_into_what_it_was() {
+        for at in [20, 40] {
+            let mut all: Vec<_> = (0..3).map(|number| segment(at, number, &[number as u8; 100])).collect();
+            let mut last = segment(at, 3, &[9; 41]);
+            last[at + 13] |= 0x08;
+            all.push(right(last, at));
+            let mut coalescer = Coalescer::new(Offload::On);
+            let given: Vec<_> = all.iter().cloned().map(IpPacket::new).collect();
+            assert_eq!(coalescer.fill(&given), 4);
+            let found = packets(coalescer.bytes()).unwrap();
+            assert_eq!(found, all, "IP header of {at} bytes");
+            assert!(found.iter().all(|packet| has_right_checksums(packet, at)));
+        }
+    }
+
+    /// Goal: flags that not every segment has are where they belong. Method: FIN, PSH and CWR on a stream
+    /// that says that it marks congestion.
+    #[test]
+    fn flags_are_where_they_belong() {
+        let mut read = joined(20);
+        read[1] |= GSO_ECN;
+        read[HEADER + 20 + 13] |= 0x89;
+        let flags: Vec<u8> = packets(&read).unwrap().iter().map(|packet| packet[33]).collect();
+        assert_eq!(flags, [0x90, 0x10, 0x19]);
+    }
+
+    /// Goal: a checksum that is still to be completed is right, and nothing else of the packet changes.
+    /// Method: UDP and TCP over IPv4.
+    #[test]
+    fn checksums_are_completed() {
+        for (protocol, offset, filler) in [(17, 6, 0x5a), (6, 16, 0xff), (17, 6, 0)] {
+            let mut packet = vec![filler; 60];
+            packet[..12].copy_from_slice(&[0x45, 0, 0, 60, 0, 1, 0x40, 0, 64, protocol, 0, 0]);
+            let checksum = !folded(sum(&packet[..20]));
+            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+            let field = 20 + offset;
+            let pseudo = folded(sum(&packet[12..20]) + u64::from(protocol) + 40);
+            packet[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
+            let mut header = [0; HEADER];
+            header[0] = NEEDS_CHECKSUM;
+            header[6..8].copy_from_slice(&20_u16.to_ne_bytes());
+            header[8..10].copy_from_slice(&(offset as u16).to_ne_bytes());
+            let found = packets(&[&header[..], &packet].concat()).unwrap();
+            assert_eq!(found.len(), 1);
+            assert!(has_right_checksums(&found[0], 20), "{protocol}: {found:?}");
+            assert_eq!(
+                (&found[0][..field], &found[0][field + 2..]),
+                (&packet[..field], &packet[field + 2..])
+            );
+        }
+    }
+
+    /// Goal: hostile bytes do no harm, and data are neither lost nor made. Method: every prefix of a piece
+    /// of a stream, and every byte of its headers changed to some values; headers alone; and a stream of
+    /// UDP.
+    #[test]
+    fn hostile_bytes_are_refused_or_cut() {
+        for at in [20, 40] {
+            let read = joined(at);
+            for length in 0..read.len() {
+                if let Ok(found) = packets(&read[..length]) {
+                    let data: usize = found.iter().map(|packet| packet.len() - at - 32).sum();
+                    assert_eq!(data, length - HEADER - at - 32, "{length} bytes");
+                }
+            }
+            for place in 0..HEADER + at + 32 {
+                for value in [0, 1, 0x0f, 0x45, 0x60, 0x80, 0xff] {
+                    let mut damaged = read.clone();
+                    damaged[place] = value;
+                    if let Ok(found) = packets(&damaged) {
+                        assert!(found.iter().all(|packet| packet.len() <= read.len()), "{place}: {value}");
+                    }
+                }
+            }
+        }
+        assert_eq!(packets(&[0; HEADER]), Err(NotCut));
+        assert_eq!(packets(&[&[0; HEADER][..], &[1]].concat()), Ok(vec![vec![1]]));
+        assert_eq!(packets(&[&[0, 5, 0, 0, 9, 0, 0, 0, 0, 0][..], &[0x45; 90]].concat()), Err(NotCut));
+    }
+}
