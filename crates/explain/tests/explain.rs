@@ -2,7 +2,8 @@
 //! totals of the bundled recordings of real kernels.
 
 use quietcore_explain::{Evidence, Explain, ExplainOptions, Explanation, Severity};
-use quietcore_trace::{TraceReader, open};
+use quietcore_trace::{Event, Record, TraceReader, open};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Explains `text` with `options`.
@@ -313,6 +314,43 @@ fn findings_follow_the_figures() {
     }
 }
 
+/// Goal: what the packets of real kernels come to. Method: a recording in which CPU c sends on queue c, and one
+/// in which CPUs go offline, so that even pinned hrtimers move; the totals are those of the raw text.
+#[test]
+fn packets_of_real_kernels_have_their_known_totals() {
+    let packets = recording("g612-c6-packets");
+    let watchdog = &packets.hrtimers.qdisc_watchdog;
+    assert_eq!((watchdog.expired, watchdog.off_arming_cpu), (Some(1040), Some(0)));
+    assert_eq!((packets.hrtimers.expired, packets.hrtimers.off_arming_cpu), (Some(5992), Some(0)));
+    assert_eq!((packets.rt_wakeups.count, packets.rt_wakeups.behind_softirq), (Some(1041), Some(164)));
+    assert_eq!(packets.rt_wakeups.delay_ns.max, Some(119_000));
+    let offline = recording("g612-c4-offline");
+    let watchdog = &offline.hrtimers.qdisc_watchdog;
+    assert_eq!((watchdog.expired, watchdog.off_arming_cpu), (Some(709), Some(2)));
+    assert_eq!((offline.hrtimers.expired, offline.hrtimers.off_arming_cpu), (Some(4062), Some(4)));
+}
+
+/// Goal: pinned watchdogs follow the map of queues. Method: in the recording with six queues each watchdog has one
+/// CPU, where all its starts and expiries are, and no two have the same.
+#[test]
+fn watchdogs_follow_the_map_of_queues() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    let mut reader = TraceReader::new(open(&folder.join("g612-c6-packets.txt.zst")).expect("bundled"));
+    let mut cpus = BTreeMap::<u64, BTreeSet<usize>>::new();
+    let mut take = |record: &Record<'_>| {
+        let hrtimer = match &record.event {
+            Event::HrtimerStart(start) if start.function == b"qdisc_watchdog" => start.hrtimer,
+            Event::HrtimerExpireEntry { hrtimer, function: b"qdisc_watchdog", .. } => *hrtimer,
+            _ => return,
+        };
+        cpus.entry(hrtimer).or_default().insert(record.cpu.index());
+    };
+    reader.read(u64::MAX, &mut take).expect("readable");
+    let mut found: Vec<Vec<usize>> = cpus.into_values().map(|cpus| cpus.into_iter().collect()).collect();
+    found.sort();
+    assert_eq!(found, [[0], [1], [2], [3], [4], [5]]);
+}
+
 /// Goal: through trace-cmd, each thread of cyclictest has as many expiries as it counted itself.
 /// Method: a recording of `cyclictest -t2 -i1000 -D3 -q`, which printed C: 2974 and C: 1971.
 #[test]
@@ -349,5 +387,5 @@ fn every_bundled_recording_is_read_whole() {
         assert_eq!(reader.tally().malformed, 0, "{}", path.display());
         read += 1;
     }
-    assert_eq!(read, 14, "the bundled recordings");
+    assert_eq!(read, 16, "the bundled recordings");
 }

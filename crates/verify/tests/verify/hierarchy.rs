@@ -35,7 +35,7 @@ fn every_recording_agrees_with_the_hierarchy() {
         assert!(found.next_events_as_wheel as f64 >= 0.95 * found.next_events as f64, "{name}: {found:?}");
         compared += 1;
     }
-    assert_eq!(compared, 10, "the bundled recordings that have the hierarchy from boot on");
+    assert_eq!(compared, 12, "the bundled recordings that have the hierarchy from boot on");
 }
 
 /// Goal: a recording that begins later is compared as far as words go, and says what is missing.
