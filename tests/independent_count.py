@@ -6,6 +6,8 @@ definitions in docs/reference/explain-json.md, uses only the standard library, a
 
     independent_count.py RECORDING                     print the figures as JSON
     independent_count.py RECORDING --compare OURS.json one line per difference, exit 1 if any
+        --compared FILE                                also append the names of figures that had a value
+    independent_count.py --total FILE                  how many had one; exit 1 if a figure never did
 
 RECORDING is ftrace text or `trace-cmd report` text (`-`: standard input), or such a text packed
 with zstd (then the `zstd` command, or Python >= 3.14, unpacks it). OURS.json may be `-`.
@@ -18,18 +20,25 @@ Definitions used:
   an isolated CPU, ran on another isolated one. pulled: ran on != base; placed: ran on == base.
 - ping-pong: an expiry with ran on != base, and the next `timer_start` line of the timer is on the
   old base's CPU.
-- an empty TIMER softirq: entry and exit on one CPU without `timer_expire_entry` between them.
+- an empty TIMER softirq: entry and exit on one CPU without `timer_expire_entry` or a mark of lost
+  events between them.
+- behind a softirq: a `sched_waking` of prio < 100 towards a CPU between entry and exit of one of four
+  vectors; its delay ends with the next switch to the task, and there is none if a switch away from it
+  comes first.
 - a figure whose events do not occur in the text is null; map entries that would be 0 are left out.
 """
 
 import argparse
 import json
+import math
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+
+import compare_figures
 
 LINE = re.compile(
     r"^\s*(?P<task>\S.*?)-(?P<pid>\d+)\s+"
@@ -40,13 +49,19 @@ LINE = re.compile(
     r"(?P<event>\w+):\s*(?P<fields>.*)$"
 )
 FIELD = re.compile(r"\b([a-z_]+)=([^\s\]]*)")
-WAKING = re.compile(r"comm=.* pid=\d+ prio=(-?\d+) .*\btarget_cpu=(\d+)")
-WAKING_SHORT = re.compile(r"^.*:\d+ \[(-?\d+)\].*\bCPU:(\d+)")  # trace-cmd's own short form
+WAKING = re.compile(r"comm=.* pid=(\d+) prio=(-?\d+) .*\btarget_cpu=(\d+)")
+WAKING_SHORT = re.compile(r"^.*:(\d+) \[(-?\d+)\].*\bCPU:(\d+)")  # trace-cmd's own short form
+SWITCH = re.compile(r"\bprev_pid=(\d+) prev_prio=.* ==> next_comm=.* next_pid=(\d+) next_prio=")
+SWITCH_SHORT = re.compile(r":(\d+) \[-?\d+\] \S+ ==> .*:(\d+) \[-?\d+\]\s*$")
+LOST = re.compile(r"^CPU:(\d+) \[(?:LOST (\d+) EVENTS|LOST EVENTS|(\d+) EVENTS DROPPED)\]")
 
 TIMER_VECTOR = 1
 LONG_VECTORS = {2, 3, 4, 5}  # NET_TX, NET_RX, BLOCK, IRQ_POLL
 FIRST_NORMAL_PRIO = 100
 CPUS_PER_ESTIMATED_GROUP = 8
+EXAMPLES_PER_KIND_AND_CPU = 2
+EXAMPLES_MAX = 64
+FORGOTTEN = "<...>"  # what the kernel prints for a task whose name it no longer knows
 
 # Events that name a CPU and its level-0 group, for texts that begin after the groups were built.
 CPU_AND_PARENT = {
@@ -54,6 +69,10 @@ CPU_AND_PARENT = {
     "tmigr_cpu_idle",
     "tmigr_cpu_new_timer",
     "tmigr_cpu_new_timer_idle",
+    "tmigr_cpu_online",
+    "tmigr_cpu_offline",
+    "tmigr_cpu_available",
+    "tmigr_cpu_unavailable",
     "tmigr_handle_remote_cpu",
 }
 
@@ -92,6 +111,17 @@ def format_cpu_list(cpus):
     return ",".join(parts)
 
 
+def nanoseconds(stamp):
+    """A time stamp in seconds, of six decimals or of nine."""
+    seconds, fraction = stamp.split(".")
+    return int(seconds) * 10**9 + int(fraction.ljust(9, "0")[:9])
+
+
+def quantile(samples, share):
+    """The smallest sample that at least this share of them does not exceed."""
+    return sorted(samples)[max(math.ceil(share * len(samples)), 1) - 1] if samples else None
+
+
 def bump(counts, key):
     """One more of `key`; keys of JSON maps are strings."""
     key = str(key)
@@ -113,8 +143,12 @@ class Header:
     """What the text says about the machine before the first event."""
 
     def __init__(self):
+        self.kernel = None
+        self.timer_migration = None
+        self.lost = 0
         self.possible = None
         self.isolated = None
+        self.nohz_full = set()
         self.cpus_trace_cmd = None
         self.cpus_online = None
 
@@ -123,9 +157,22 @@ class Header:
         match = re.match(r"^# cpus: possible (\d[\d,-]*?),?\s", line)
         if match:
             self.possible = parse_cpu_list(match.group(1))
-        match = re.match(r"^# isolated: ([^;\s]*)", line)
+        match = re.match(r"^# isolated: ([^;\s]*)(?:; nohz_full: (\S+))?", line)
         if match:
             self.isolated = parse_cpu_list(match.group(1))
+            self.nohz_full = parse_cpu_list(match.group(2) or "")
+        match = re.match(r"^# kernel: Linux ([^\s,]+)", line)
+        if match:
+            self.kernel = match.group(1)
+        match = re.match(r"^# sysctl kernel timer_migration: (\d+)", line)
+        if match:
+            self.timer_migration = match.group(1) != "0"
+        match = re.match(r"^# lost events: (\d+)", line)
+        if match:
+            self.lost = max(self.lost, int(match.group(1)))
+        match = re.match(r"^# entries-in-buffer/entries-written: (\d+)/(\d+)", line)
+        if match:
+            self.lost = max(self.lost, int(match.group(2)) - int(match.group(1)))
         match = re.match(r"^cpus=(\d+)\s*$", line)
         if match:
             self.cpus_trace_cmd = int(match.group(1))
@@ -134,13 +181,14 @@ class Header:
             self.cpus_online = int(match.group(1))
 
     def cpu_count(self, highest_seen):
-        """Possible CPUs, as well as the text knows."""
-        if self.possible is not None:
-            return len(self.possible)
+        """One more than the highest possible CPU, as well as the text knows."""
+        seen = highest_seen + 1 if highest_seen is not None else 0
+        if self.possible:
+            return max(seen, max(self.possible) + 1)
         for known in (self.cpus_trace_cmd, self.cpus_online):
             if known is not None:
-                return known
-        return highest_seen + 1 if highest_seen is not None else None
+                return max(seen, known)
+        return seen
 
 
 class Counter:
@@ -149,10 +197,15 @@ class Counter:
     def __init__(self):
         self.header = Header()
         self.seen = {}  # event name -> lines
+        self.line = 0  # number of the line that is read, from 1
+        self.now = None
+        self.first = self.last = None  # time stamps in ns
+        self.lost = 0
+        self.names = {}  # pid -> a name that is not forgotten
         self.highest_cpu = None
-        self.starts = {}  # timer -> (armed on, base)
+        self.starts = {}  # timer -> (armed on, base, line)
         self.unknown_start = 0
-        self.expiries = []  # (function, armed on, base, ran on) of every expiry with a known start
+        self.expiries = []  # of every expiry with a known start
         self.awaiting_restart = {}  # timer -> old base, after a remote expiry
         self.ping_pongs = 0
         self.groups = {"connect": {}, "mention": {}}  # cpu -> group
@@ -160,24 +213,33 @@ class Counter:
         self.timer_entries = 0
         self.timer_empty = {}
         self.open_long = {}  # cpu -> vectors of LONG softirqs that are open there
-        self.hr_starts = {}  # hrtimer -> (cpu, "comm-pid")
-        self.hr_off = 0
-        self.hr_by_task = {}
+        self.hr_starts = {}  # hrtimer -> (cpu, name, pid)
+        self.hr_off = []  # (started on, ran on) of every expiry on another CPU
+        self.hr_by_task = {}  # (name, pid) -> expiries
         self.watchdog = {"expired": 0, "off_arming_cpu": 0, "by_cpu": {}}
         self.rt_count = 0
         self.rt_behind = 0
+        self.waiting = {}  # pid -> when it was woken behind a softirq
+        self.delays = []
 
     def read(self, lines):
         """Takes the whole text."""
-        for line in lines:
+        for self.line, line in enumerate(lines, 1):
             match = LINE.match(line)
             if not match:
                 self.header.read(line)
+                self.note_lost(line)
                 continue
             event = match.group("event")
             cpu = int(match.group("cpu"))
             self.seen[event] = self.seen.get(event, 0) + 1
             self.highest_cpu = cpu if self.highest_cpu is None else max(cpu, self.highest_cpu)
+            self.now = nanoseconds(match.group("time"))
+            self.first = self.now if self.first is None else min(self.first, self.now)
+            self.last = self.now if self.last is None else max(self.last, self.now)
+            name = match.group("task").strip()
+            if name != FORGOTTEN:
+                self.names[match.group("pid")] = name
             handler = getattr(self, "on_" + event, None)
             if handler is None and event not in CPU_AND_PARENT:
                 continue
@@ -189,6 +251,14 @@ class Counter:
                 self.note_group("mention", fields)
             else:
                 handler(cpu, fields, text, match)
+
+    def note_lost(self, line):
+        """A mark of lost events: nothing is known of that CPU's softirqs any more."""
+        match = LOST.match(line)
+        if match:
+            self.lost += int(match.group(2) or match.group(3) or 1)
+            self.timer_softirq.pop(int(match.group(1)), None)
+            self.open_long.pop(int(match.group(1)), None)
 
     def note_group(self, source, fields):
         parent = identity(fields, "parent")
@@ -203,7 +273,7 @@ class Counter:
         base = int(fields["cpu"]) if fields.get("cpu", "").isdigit() else None
         if self.awaiting_restart.pop(timer, None) == cpu:
             self.ping_pongs += 1
-        self.starts[timer] = (cpu, base)
+        self.starts[timer] = (cpu, base, self.line)
 
     def on_timer_expire_entry(self, cpu, fields, _text, _match):
         if cpu in self.timer_softirq:
@@ -213,8 +283,17 @@ class Counter:
         if start is None:
             self.unknown_start += 1
             return
-        armed, base = start
-        self.expiries.append((function_name(fields), armed, base, cpu))
+        armed, base, armed_line = start
+        expiry = {
+            "kind": "pulled" if cpu != base else "placed",
+            "function": function_name(fields),
+            "armed_cpu": armed,
+            "armed_line": armed_line,
+            "base_cpu": base,
+            "cpu": cpu,
+            "line": self.line,
+        }
+        self.expiries.append(expiry)
         if base is not None and base != cpu:
             self.awaiting_restart[timer] = base
         else:
@@ -237,145 +316,195 @@ class Counter:
             self.open_long.get(cpu, set()).discard(vector)
 
     def on_hrtimer_start(self, cpu, fields, _text, match):
-        task = f"{match.group('task').strip()}-{match.group('pid')}"
-        self.hr_starts[identity(fields, "hrtimer")] = (cpu, task)
+        task = match.group("task").strip()
+        self.hr_starts[identity(fields, "hrtimer")] = (cpu, task, match.group("pid"))
 
     def on_hrtimer_expire_entry(self, cpu, fields, _text, _match):
         function = function_name(fields)
-        armed, task = self.hr_starts.get(identity(fields, "hrtimer"), (None, None))
-        off = armed is not None and armed != cpu
-        self.hr_off += off
-        if function == "hrtimer_wakeup" and task is not None:
-            bump(self.hr_by_task, task)
+        start = self.hr_starts.get(identity(fields, "hrtimer"))
+        is_off = start is not None and start[0] != cpu
+        if is_off:
+            self.hr_off.append((start[0], cpu))
+        if function == "hrtimer_wakeup" and start is not None:
+            task = start[1:]
+            self.hr_by_task[task] = self.hr_by_task.get(task, 0) + 1
         if function == "qdisc_watchdog":
             self.watchdog["expired"] += 1
-            self.watchdog["off_arming_cpu"] += off
+            self.watchdog["off_arming_cpu"] += is_off
             bump(self.watchdog["by_cpu"], cpu)
 
     def on_sched_waking(self, _cpu, _fields, text, _match):
         match = WAKING.search(text) or WAKING_SHORT.search(text)
-        if not match or int(match.group(1)) >= FIRST_NORMAL_PRIO:
+        if not match or int(match.group(2)) >= FIRST_NORMAL_PRIO:
             return
         self.rt_count += 1
-        self.rt_behind += bool(self.open_long.get(int(match.group(2))))
+        if self.open_long.get(int(match.group(3))):
+            self.rt_behind += 1
+            self.waiting[match.group(1)] = self.now
+
+    def on_sched_switch(self, _cpu, _fields, text, _match):
+        match = SWITCH.search(text) or SWITCH_SHORT.search(text)
+        if not match:
+            return
+        self.waiting.pop(match.group(1), None)
+        since = self.waiting.pop(match.group(2), None)
+        if since is not None:
+            self.delays.append(self.now - since)
 
 
-def group_numbers(counter, cpus):
-    """cpu -> number of its level-0 group; groups are numbered by their lowest CPU. Estimated as
-    cpu // 8 when the text does not name the group of every CPU asked for."""
-    known = counter.groups["connect"] or counter.groups["mention"]
-    if not known or any(cpu not in known for cpu in cpus):
-        return {cpu: cpu // CPUS_PER_ESTIMATED_GROUP for cpu in cpus}
+def group_numbers(counter, needed, cpus):
+    """Whether groups are a guess, and cpu -> number of its level-0 group: by the lowest CPU. A guess of
+    cpu // 8 when the text does not name the group of every CPU that is needed."""
+    known = {**counter.groups["mention"], **counter.groups["connect"]}
+    if not known or any(cpu not in known for cpu in needed):
+        return True, {cpu: cpu // CPUS_PER_ESTIMATED_GROUP for cpu in range(cpus)}
     lowest = {}
     for cpu, group in known.items():
         lowest[group] = min(cpu, lowest.get(group, cpu))
     order = {group: number for number, group in enumerate(sorted(lowest, key=lowest.get))}
-    return {cpu: order[known[cpu]] for cpu in cpus}
+    return False, {cpu: order[known[cpu]] for cpu in known}
 
 
-def crossing(counter, chosen, recorded):
+def crossing(chosen, groups, recorded):
     """The figures of `foreign` and `between_isolated` over the expiries in `chosen`."""
     figures = {"total": 0, "pulled": 0, "placed": 0}
     maps = {"by_function": {}, "by_cpu": {}, "by_base_cpu": {}, "by_group": {}}
     if not recorded:
-        return dict.fromkeys((*figures, *maps))
-    groups = group_numbers(counter, {ran for _, _, _, ran in chosen})
-    for function, _armed, base, ran in chosen:
+        return {**dict.fromkeys((*figures, *maps)), "examples": []}
+    examples, of_kind = [], {}
+    for expiry in chosen:
         figures["total"] += 1
-        figures["pulled" if ran != base else "placed"] += 1
-        bump(maps["by_function"], function)
-        bump(maps["by_cpu"], ran)
-        bump(maps["by_base_cpu"], base)
-        bump(maps["by_group"], groups[ran])
-    return {**figures, **maps}
+        figures[expiry["kind"]] += 1
+        bump(maps["by_function"], expiry["function"])
+        bump(maps["by_cpu"], expiry["cpu"])
+        bump(maps["by_base_cpu"], expiry["base_cpu"])
+        bump(maps["by_group"], groups[expiry["cpu"]])
+        place = (expiry["kind"], expiry["cpu"])
+        of_kind[place] = of_kind.get(place, 0) + 1
+        if of_kind[place] <= EXAMPLES_PER_KIND_AND_CPU and len(examples) < EXAMPLES_MAX:
+            examples.append(expiry)
+    return {**figures, **maps, "examples": examples}
+
+
+def isolated_cpus(foreign, groups):
+    """A row per isolated CPU that ran foreign timers."""
+    rows = {}
+    for expiry in foreign:
+        cpu = expiry["cpu"]
+        empty = {"cpu": cpu, "group": groups[cpu], "pulled": 0, "placed": 0, "by_function": {}}
+        row = rows.setdefault(cpu, empty)
+        row[expiry["kind"]] += 1
+        bump(row["by_function"], expiry["function"])
+    return [rows[cpu] for cpu in sorted(rows)]
+
+
+def by_task(counter):
+    """Expiries by `comm-pid`; a forgotten name is the one that another event has for that pid."""
+    counts = {}
+    for (name, pid), count in counter.hr_by_task.items():
+        known = counter.names.get(pid, name) if name == FORGOTTEN else name
+        counts[f"{known}-{pid}"] = counts.get(f"{known}-{pid}", 0) + count
+    return counts
 
 
 def report(counter, isolated):
     """All figures, in the shape of `quietcore explain --json`."""
-    has = counter.seen.__contains__
-    start_expire = has("timer_start") and has("timer_expire_entry")
-    hr_both = has("hrtimer_start") and has("hrtimer_expire_entry")
-    foreign = [e for e in counter.expiries if e[3] in isolated and e[1] not in isolated]
-    between = [e for e in counter.expiries if e[3] in isolated and e[1] in isolated and e[1] != e[3]]
+    seen, header = counter.seen, counter.header
+    missing = []
+
+    def when(path, events, value):
+        if all(event in seen for event in events.split()):
+            return value
+        missing.append(path)
+        return None
+
+    wheel = "timer_start timer_expire_entry"
+    hr_both = "hrtimer_start hrtimer_expire_entry"
+    empty_known = "softirq_entry softirq_exit timer_expire_entry"
+    behind = "sched_waking softirq_entry softirq_exit"
+    disturbing = [e for e in counter.expiries if e["cpu"] in isolated and e["cpu"] != e["armed_cpu"]]
+    foreign = [e for e in disturbing if e["armed_cpu"] not in isolated]
+    between = [e for e in disturbing if e["armed_cpu"] in isolated]
     remote = {}
-    for _function, _armed, base, ran in counter.expiries:
-        if base is not None and ran != base:
-            bump(remote, ran)
-    softirq = has("softirq_entry")
-    empty_known = softirq and has("softirq_exit") and has("timer_expire_entry")
+    for expiry in counter.expiries:
+        if expiry["base_cpu"] is not None and expiry["kind"] == "pulled":
+            bump(remote, expiry["cpu"])
+    cpus = header.cpu_count(counter.highest_cpu)
+    estimated, groups = group_numbers(counter, {e["cpu"] for e in disturbing}, cpus)
+    cpus_of_groups = {}
+    for cpu, group in groups.items():
+        cpus_of_groups.setdefault(group, set()).add(cpu)
+    span = counter.last - counter.first if seen else None
+    hr_foreign = [1 for started, ran in counter.hr_off if ran in isolated and started not in isolated]
     watchdog = counter.watchdog
-
-    def when(condition, value):
-        return value if condition else None
-
-    return {
-        "cpus": counter.header.cpu_count(counter.highest_cpu),
+    has_wheel = all(event in seen for event in wheel.split())
+    pings = when("ping_pong", wheel, counter.ping_pongs)
+    delays = when("rt_wakeups.delay_ns", behind + " sched_switch", counter.delays) or []
+    figures = {
+        "kernel": header.kernel,
+        "cpus": cpus,
         "isolated": format_cpu_list(isolated),
+        "nohz_full": format_cpu_list(header.nohz_full),
+        "timer_migration": header.timer_migration,
+        "duration_ns": span,
+        "events": sum(seen.values()),
+        "lost_events": max(counter.lost, header.lost),
         "timers": {
-            "started": counter.seen.get("timer_start"),
-            "expired": counter.seen.get("timer_expire_entry"),
-            "cancel_events": counter.seen.get("timer_cancel"),
-            "expired_unknown_start": when(start_expire, counter.unknown_start),
+            "started": when("timers.started", "timer_start", seen.get("timer_start")),
+            "expired": when("timers.expired", "timer_expire_entry", seen.get("timer_expire_entry")),
+            "cancel_events": when("timers.cancel_events", "timer_cancel", seen.get("timer_cancel")),
+            "expired_unknown_start": when("timers.expired_unknown_start", wheel, counter.unknown_start),
         },
-        "foreign": crossing(counter, foreign, start_expire),
-        "between_isolated": crossing(counter, between, start_expire),
+        "foreign": crossing(foreign, groups, when("foreign", wheel, True)),
+        "between_isolated": crossing(between, groups, when("between_isolated", wheel, True)),
         "remote": {
-            "total": when(start_expire, sum(remote.values())),
-            "by_cpu": when(start_expire, remote),
+            "total": when("remote", wheel, sum(remote.values())),
+            "by_cpu": remote if has_wheel else None,
         },
-        "ping_pong": {"count": when(start_expire, counter.ping_pongs)},
+        "ping_pong": {"count": pings, "per_s": pings * 1e9 / span if pings is not None and span else None},
         "softirq": {
-            "timer_entries": when(softirq, counter.timer_entries),
-            "timer_empty": when(empty_known, sum(counter.timer_empty.values())),
-            "by_cpu": when(empty_known, counter.timer_empty),
+            "timer_entries": when("softirq.timer_entries", "softirq_entry", counter.timer_entries),
+            "timer_empty": when("softirq.timer_empty", empty_known, sum(counter.timer_empty.values())),
+            "by_cpu": when("softirq.by_cpu", empty_known, counter.timer_empty),
         },
         "hrtimers": {
-            "expired": counter.seen.get("hrtimer_expire_entry"),
-            "off_arming_cpu": when(hr_both, counter.hr_off),
-            "by_task": when(hr_both, counter.hr_by_task),
+            "expired": when("hrtimers.expired", "hrtimer_expire_entry", seen.get("hrtimer_expire_entry")),
+            "off_arming_cpu": when("hrtimers.off_arming_cpu", hr_both, len(counter.hr_off)),
+            "foreign": when("hrtimers.foreign", hr_both, len(hr_foreign)),
+            "by_task": when("hrtimers.by_task", hr_both, by_task(counter)),
             "qdisc_watchdog": {
-                "expired": when(has("hrtimer_expire_entry"), watchdog["expired"]),
-                "off_arming_cpu": when(hr_both, watchdog["off_arming_cpu"]),
-                "by_cpu": when(has("hrtimer_expire_entry"), watchdog["by_cpu"]),
+                key: when(f"hrtimers.qdisc_watchdog.{key}", events, watchdog[key])
+                for key, events in (
+                    ("expired", "hrtimer_expire_entry"),
+                    ("off_arming_cpu", hr_both),
+                    ("by_cpu", "hrtimer_expire_entry"),
+                )
             },
         },
         "rt_wakeups": {
-            "count": when(has("sched_waking"), counter.rt_count),
-            "behind_softirq": when(has("sched_waking") and softirq, counter.rt_behind),
+            "count": when("rt_wakeups.count", "sched_waking", counter.rt_count),
+            "behind_softirq": when("rt_wakeups.behind_softirq", behind, counter.rt_behind),
+            "delay_ns": {
+                "p50": quantile(delays, 0.5),
+                "p99": quantile(delays, 0.99),
+                "max": max(delays, default=None),
+            },
         },
+        "groups": {
+            "estimated": estimated,
+            "cpus": {str(group): format_cpu_list(of) for group, of in cpus_of_groups.items()},
+        },
+        "isolated_cpus": isolated_cpus(foreign, groups) if has_wheel else [],
+        # Which events have a meaning is the tool's word; how often each one was there is counted.
+        "unknown_events": {name: count for name, count in seen.items() if not known_event(name)},
     }
+    figures["not_recorded"] = sorted(missing)
+    return figures
 
 
-MISSING = object()
-COUNT_MAPS = ("by_function", "by_cpu", "by_base_cpu", "by_group", "by_task")
-
-
-def all_null(value):
-    """True for null and for an object of nulls."""
-    if isinstance(value, dict):
-        return bool(value) and all(all_null(v) for v in value.values())
-    return value is None
-
-
-def shown(value):
-    """A value as a line of the comparison prints it."""
-    return "nothing" if value is MISSING else json.dumps(value, sort_keys=True)
-
-
-def differences(ours, counted, path=""):
-    """One line per figure that differs. Keys of `ours` that are not counted here are not looked at,
-    except in the maps of counts, where an extra key is a difference."""
-    if isinstance(counted, dict) and isinstance(ours, dict):
-        keys = list(counted)
-        if path.rpartition(".")[2] in COUNT_MAPS:
-            keys += [key for key in ours if key not in counted]
-        for key in keys:
-            below = f"{path}.{key}" if path else key
-            yield from differences(ours.get(key, MISSING), counted.get(key, MISSING), below)
-    elif ours is None and all_null(counted):
-        return
-    elif type(ours) is not type(counted) or ours != counted:
-        yield f"{path}: ours {shown(ours)}, counted {shown(counted)}"
+def known_event(name):
+    """Whether this script itself needs the event."""
+    return name in CPU_AND_PARENT or hasattr(Counter, "on_" + name) or name == "timer_cancel"
 
 
 def text_lines(path):
@@ -415,11 +544,18 @@ def unpacked_lines(path):
 def main(argv):
     """0: printed, or no difference; 1: differences; 2: cannot be read."""
     parser = argparse.ArgumentParser(description="Counts the figures of a recording independently.")
-    parser.add_argument("recording", help="ftrace or trace-cmd text, .zst, or - for standard input")
+    parser.add_argument("recording", nargs="?", help="ftrace or trace-cmd text, .zst, or - (standard input)")
     parser.add_argument("--isolated", metavar="LIST", help="isolated CPUs, instead of the recording's")
     parser.add_argument("--compare", metavar="FILE", help="JSON of `quietcore explain --json`, or -")
+    parser.add_argument("--compared", metavar="FILE", help="append the names of figures that had a value")
+    parser.add_argument("--total", metavar="FILE", help="sum up what was appended; name what had no value")
     args = parser.parse_args(argv)
+    if (args.recording is None) == (args.total is None):
+        parser.error("name a recording, or a file for --total")
     try:
+        if args.total is not None:
+            with open(args.total, encoding="utf-8") as file:
+                return compare_figures.total(report(Counter(), set()), file)
         ours = None
         if args.compare == "-":
             ours = json.load(sys.stdin)
@@ -436,14 +572,17 @@ def main(argv):
         if isolated is None:
             # The text names no set, so the tool took the host's: an input, not a figure.
             isolated = parse_cpu_list((ours or {}).get("isolated") or "")
+        counted = report(counter, isolated)
+        if ours is None:
+            print(json.dumps(counted, indent=2, sort_keys=True))
+            return 0
+        if args.compared is not None:
+            with open(args.compared, "a", encoding="utf-8") as file:
+                file.writelines(f"{path}\n" for path in compare_figures.with_value(counted))
     except (InputError, OSError, ValueError) as error:
         print(f"independent_count.py: {error}", file=sys.stderr)
         return 2
-    counted = report(counter, isolated)
-    if ours is None:
-        print(json.dumps(counted, indent=2, sort_keys=True))
-        return 0
-    lines = list(differences(ours, counted))
+    lines = list(compare_figures.differences(ours, counted))
     for line in lines:
         print(line)
     return 1 if lines else 0

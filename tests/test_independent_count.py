@@ -14,12 +14,18 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import compare_figures  # noqa: E402
 import independent_count as ic  # noqa: E402
 
 
 def ftrace(*events):
     """Lines as tracefs prints them; an event is (task-pid, cpu, text)."""
-    lines = ["# cpus: possible 0-3,8, online at the end 0-3; sockets 1", "# isolated: 1,3; nohz_full: -"]
+    lines = [
+        "# kernel: Linux 6.12.30, x86-64, HZ=250",
+        "# cpus: possible 0-3,8, online at the end 0-3; sockets 1",
+        "# isolated: 1,3; nohz_full: 3 (as the kernel lists them at the end)",
+        "# sysctl kernel timer_migration: 0",
+    ]
     for number, (task, cpu, text) in enumerate(events):
         lines.append(f"{task:>22}     [{cpu:03}] d.h2.   {number:5}.000001: {text}")
     return lines
@@ -57,8 +63,10 @@ class Timers(unittest.TestCase):
                 ("b-2", 1, expire("00f")),  # never started here
             )
         )
-        self.assertEqual(got["cpus"], 5)
-        self.assertEqual(got["isolated"], "1,3")
+        self.assertEqual(got["cpus"], 9)
+        self.assertEqual((got["isolated"], got["nohz_full"]), ("1,3", "3"))
+        self.assertEqual((got["kernel"], got["timer_migration"]), ("6.12.30", False))
+        self.assertEqual((got["events"], got["duration_ns"]), (12, 11 * 10**9))
         self.assertEqual(
             got["timers"], {"started": 5, "expired": 6, "cancel_events": 1, "expired_unknown_start": 1}
         )
@@ -69,6 +77,20 @@ class Timers(unittest.TestCase):
         self.assertEqual(foreign["by_base_cpu"], {"0": 1, "1": 1})
         self.assertEqual(got["between_isolated"]["by_base_cpu"], {"3": 1})
         self.assertEqual(got["remote"], {"total": 3, "by_cpu": {"1": 2, "2": 1}})
+        pulled, placed = foreign["examples"]
+        self.assertEqual((pulled["kind"], pulled["function"]), ("pulled", "pulled_fn"))
+        self.assertEqual([pulled[key] for key in ("armed_cpu", "base_cpu", "cpu")], [0, 0, 1])
+        self.assertEqual([placed[key] for key in ("armed_cpu", "base_cpu", "cpu")], [0, 1, 1])
+        # Four lines of header; the cancel is the sixth line.
+        self.assertEqual([pulled["armed_line"], pulled["line"], placed["line"]], [5, 7, 9])
+        row = {"cpu": 1, "group": 0, "pulled": 1, "placed": 1, "by_function": foreign["by_function"]}
+        self.assertEqual(got["isolated_cpus"], [row])
+
+    def test_two_examples_of_a_kind_and_cpu(self):
+        rounds = [(start(f"0{n}", 0), expire(f"0{n}")) for n in range(3)]
+        events = [event for s, e in rounds for event in (("a-1", 0, s), ("b-2", 1, e))]
+        examples = count(ftrace(*events))["foreign"]["examples"]
+        self.assertEqual([example["line"] for example in examples], [6, 8])
 
     def test_last_start_wins(self):
         got = count(ftrace(("a-1", 0, start("a", 0)), ("a-1", 1, start("a", 1)), ("a-1", 1, expire("a"))))
@@ -76,7 +98,9 @@ class Timers(unittest.TestCase):
 
     def test_ping_pong_needs_the_next_start_on_the_old_base(self):
         there = [("a-1", 0, start("a", 0)), ("b-2", 1, expire("a"))]
-        self.assertEqual(count(ftrace(*there, ("a-1", 0, start("a", 0))))["ping_pong"]["count"], 1)
+        # Three events a second apart: one in two seconds.
+        back = count(ftrace(*there, ("a-1", 0, start("a", 0))))["ping_pong"]
+        self.assertEqual(back, {"count": 1, "per_s": 0.5})
         self.assertEqual(count(ftrace(*there, ("a-1", 2, start("a", 2))))["ping_pong"]["count"], 0)
         twice = [*there, ("a-1", 2, start("a", 2)), ("a-1", 0, start("a", 0))]
         self.assertEqual(count(ftrace(*twice))["ping_pong"]["count"], 0)
@@ -90,8 +114,12 @@ class Timers(unittest.TestCase):
             ("a-1", 0, start("a", 0)),
             ("b-2", 1, expire("a")),
         ]
-        self.assertEqual(count(ftrace(*events))["foreign"]["by_group"], {"1": 1})
-        self.assertEqual(count(ftrace(*events[2:]))["foreign"]["by_group"], {"0": 1})
+        named = count(ftrace(*events))
+        self.assertEqual(named["foreign"]["by_group"], {"1": 1})
+        self.assertEqual(named["groups"], {"estimated": False, "cpus": {"0": "0", "1": "1"}})
+        guessed = count(ftrace(*events[2:]))
+        self.assertEqual(guessed["foreign"]["by_group"], {"0": 1})
+        self.assertEqual(guessed["groups"], {"estimated": True, "cpus": {"0": "0-7", "1": "8"}})
         mention = ("i-1", 1, "tmigr_cpu_idle: cpu=1 parent=0b nextevt=1 wakeup=1")
         self.assertEqual(count(ftrace(mention, *events[2:]))["foreign"]["by_group"], {"0": 1})
 
@@ -102,6 +130,18 @@ class Timers(unittest.TestCase):
         self.assertIsNone(got["softirq"]["timer_entries"])
         self.assertIsNone(got["hrtimers"]["qdisc_watchdog"]["expired"])
         self.assertIsNone(got["rt_wakeups"]["count"])
+        self.assertEqual(len(got["not_recorded"]), 20)
+        self.assertNotIn("timers.started", got["not_recorded"])
+        self.assertEqual(count(ftrace(("a-1", 0, "cpu_idle: state=1")))["unknown_events"], {"cpu_idle": 1})
+
+    def test_lost_events(self):
+        lines = ftrace(("a-1", 0, start("a", 0)))
+        for more, lost in (
+            (["CPU:1 [LOST 12 EVENTS]", "CPU:0 [LOST EVENTS]", "CPU:3 [7 EVENTS DROPPED]"], 20),
+            (["# lost events: 9 (overrun 9)"], 9),
+            (["# entries-in-buffer/entries-written: 10/13   #P:4"], 3),
+        ):
+            self.assertEqual(count(lines + more)["lost_events"], lost)
 
 
 class Softirqs(unittest.TestCase):
@@ -122,6 +162,17 @@ class Softirqs(unittest.TestCase):
         )
         self.assertEqual(got["softirq"], {"timer_entries": 2, "timer_empty": 1, "by_cpu": {"1": 1}})
 
+    def test_lost_events_end_what_was_known(self):
+        lines = ftrace(
+            ("a-1", 0, start("a", 0)),
+            ("a-1", 0, expire("a")),
+            ("a-1", 1, "softirq_entry: vec=1 [action=TIMER]"),
+            ("a-1", 1, "softirq_exit: vec=1 [action=TIMER]"),
+        )
+        self.assertEqual(count(lines)["softirq"]["timer_empty"], 1)
+        lines.insert(len(lines) - 1, "CPU:1 [LOST 5 EVENTS]")
+        self.assertEqual(count(lines)["softirq"]["timer_empty"], 0)
+
     def test_rt_wakeup_behind_a_long_softirq(self):
         waking = "sched_waking: comm=a b=c pid=7 prio={} target_cpu=00{}"
         got = count(
@@ -135,7 +186,29 @@ class Softirqs(unittest.TestCase):
                 ("a-1", 0, waking.format(-1, 2)),  # TIMER is not a long one
             )
         )
-        self.assertEqual(got["rt_wakeups"], {"count": 3, "behind_softirq": 1})
+        no_switch = {"p50": None, "p99": None, "max": None}
+        self.assertEqual(got["rt_wakeups"], {"count": 3, "behind_softirq": 1, "delay_ns": no_switch})
+
+    def test_a_delay_ends_with_the_switch_to_the_task(self):
+        waking = "sched_waking: comm=rt pid={} prio=9 target_cpu=002"
+        switch = "sched_switch: prev_comm=x prev_pid={} prev_prio=120 prev_state=R ==> "
+        switch += "next_comm=y next_pid={} next_prio=9"
+        events = [("a-1", 2, "softirq_entry: vec=3 [action=NET_RX]")]
+        events += [("a-1", 0, waking.format(7)), ("a-1", 2, switch.format(0, 7))]  # 1 s
+        events += [("a-1", 0, waking.format(8)), ("a-1", 2, switch.format(8, 0))]  # still ran: no delay
+        events += [("a-1", 2, switch.format(0, 8))]
+        events += [("a-1", 0, waking.format(9)), ("a-1", 2, switch.format(0, 1))]
+        events += [("a-1", 2, switch.format(0, 9))]  # 2 s
+        events += [("a-1", 2, "softirq_exit: vec=3 [action=NET_RX]")]
+        got = count(ftrace(*events))["rt_wakeups"]
+        second = 10**9
+        self.assertEqual(got["behind_softirq"], 3)
+        self.assertEqual(got["delay_ns"], {"p50": second, "p99": 2 * second, "max": 2 * second})
+
+    def test_quantiles(self):
+        samples = list(range(100, 0, -1))
+        self.assertEqual([ic.quantile(samples, q) for q in (0.5, 0.99, 1)], [50, 99, 100])
+        self.assertEqual((ic.quantile([5], 0.5), ic.quantile([], 0.5)), (5, None))
 
 
 class Hrtimers(unittest.TestCase):
@@ -151,14 +224,19 @@ class Hrtimers(unittest.TestCase):
                 ("tc-3", 2, begin.format("b", "qdisc_watchdog")),
                 ("<idle>-0", 2, run.format("b", "qdisc_watchdog")),
                 ("<idle>-0", 2, run.format("c", "hrtimer_wakeup")),  # start unknown
+                ("<...>-12", 1, begin.format("d", "hrtimer_wakeup")),  # off, not foreign; named above
+                ("<idle>-0", 3, run.format("d", "hrtimer_wakeup")),
+                ("<...>-13", 1, begin.format("e", "hrtimer_wakeup")),
+                ("<idle>-0", 1, run.format("e", "hrtimer_wakeup")),
             )
         )
         self.assertEqual(
             got["hrtimers"],
             {
-                "expired": 4,
-                "off_arming_cpu": 2,
-                "by_task": {"web server-12": 1},
+                "expired": 6,
+                "off_arming_cpu": 3,
+                "foreign": 2,
+                "by_task": {"web server-12": 2, "<...>-13": 1},
                 "qdisc_watchdog": {"expired": 2, "off_arming_cpu": 1, "by_cpu": {"3": 1, "2": 1}},
             },
         )
@@ -208,20 +286,26 @@ class Compare(unittest.TestCase):
     def same(self):
         return count(ftrace(("a-1", 0, start("a", 0)), ("b-2", 1, expire("a"))))
 
-    def test_same_figures_and_extra_keys_pass(self):
+    def test_same_figures_pass(self):
         ours = self.same()
-        ours["schema"] = 1
-        ours["ping_pong"]["per_s"] = 0.0
-        ours["hrtimers"] = None
+        ours["schema"] = 1  # no figure
         self.assertEqual(self.run_script(ours), (0, ""))
 
     def test_each_kind_of_difference_is_named(self):
+        missing = json.dumps(self.same()["not_recorded"])
+        hrtimers = json.dumps(self.same()["hrtimers"], sort_keys=True)
         for path, value, line in (
             (("foreign", "total"), 2, "foreign.total: ours 2, counted 1"),
             (("foreign", "by_cpu"), {"1": 1, "2": 0}, "foreign.by_cpu.2: ours 0, counted nothing"),
             (("foreign", "by_cpu"), {}, "foreign.by_cpu.1: ours nothing, counted 1"),
             (("softirq", "timer_empty"), 0, "softirq.timer_empty: ours 0, counted null"),
-            (("ping_pong",), {}, "ping_pong.count: ours nothing, counted 0"),
+            (("ping_pong", "count"), None, "ping_pong.count: ours null, counted 0"),
+            (("ping_pong", "new"), 3, "ping_pong.new: ours 3, counted nothing"),
+            (("new",), None, "new: ours null, counted nothing"),
+            (("events",), "2", 'events: ours "2", counted 2'),
+            (("not_recorded",), [], f"not_recorded: ours [], counted {missing}"),
+            (("unknown_events",), {"x": 1}, "unknown_events.x: ours 1, counted nothing"),
+            (("hrtimers",), None, f"hrtimers: ours null, counted {hrtimers}"),
             (("timers", "started"), None, "timers.started: ours null, counted 1"),
         ):
             ours = self.same()
@@ -230,6 +314,45 @@ class Compare(unittest.TestCase):
                 place = place[key]
             place[path[-1]] = value
             self.assertEqual(self.run_script(ours), (1, line + "\n"))
+
+    def test_quantiles_are_rounded_and_nothing_else(self):
+        counted = self.same()
+        counted["rt_wakeups"]["delay_ns"] = {"p50": 60000, "p99": 119000, "max": 120000}
+        for key, value, is_same in (
+            ("p50", 60031, True),
+            ("p50", 60100, False),
+            ("p99", 119039, True),
+            ("p99", 60031, False),
+            ("p99", None, False),
+            ("max", 120001, False),
+        ):
+            ours = json.loads(json.dumps(counted))
+            ours["rt_wakeups"]["delay_ns"][key] = value
+            self.assertEqual(not list(compare_figures.differences(ours, counted)), is_same, (key, value))
+
+    def test_only_values_count_as_compared(self):
+        names = compare_figures.with_value(self.same())
+        self.assertIn("foreign.by_cpu", names)
+        self.assertIn("groups.estimated", names)
+        empty = ("foreign.placed", "between_isolated.by_cpu", "between_isolated.examples")
+        for name in (*empty, "hrtimers.expired"):
+            self.assertNotIn(name, names)
+
+    def test_a_figure_that_was_never_compared_fails(self):
+        empty = ic.report(ic.Counter(), set())
+        keys = [key for key, _ in compare_figures.leaves(empty)]
+        self.assertEqual((len(keys), len(set(keys))), (52, 52))
+        seen = [key for key in keys if key not in compare_figures.NEVER_SEEN]
+        gone = next(iter(compare_figures.NEVER_SEEN))
+        for lines, code, first in (
+            (seen, 0, f"{len(seen)} figures with a value compared, of {len(seen)} keys of 52"),
+            (seen[1:], 1, f"{seen[0]}: no recording has a value of it, so it was never compared"),
+            ([*seen, gone], 1, f"{gone}: it had a value; take it out of NEVER_SEEN"),
+        ):
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                self.assertEqual(compare_figures.total(empty, [f"{key}\n" for key in lines]), code)
+            self.assertEqual(out.getvalue().splitlines()[0], first)
 
     def test_what_is_no_json_is_an_error(self):
         self.assertEqual(self.run_script("not json")[0], 2)

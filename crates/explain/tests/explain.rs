@@ -314,8 +314,8 @@ fn findings_follow_the_figures() {
     }
 }
 
-/// Goal: what the packets of real kernels come to. Method: a recording in which CPU c sends on queue c, and one
-/// in which CPUs go offline, so that even pinned hrtimers move; the totals are those of the raw text.
+/// Goal: what the packets of real kernels come to. Method: a recording in which CPU c sends on queue c, and
+/// one in which CPUs go offline, so that even pinned hrtimers move; the totals are those of the raw text.
 #[test]
 fn packets_of_real_kernels_have_their_known_totals() {
     let packets = recording("g612-c6-packets");
@@ -330,8 +330,8 @@ fn packets_of_real_kernels_have_their_known_totals() {
     assert_eq!((offline.hrtimers.expired, offline.hrtimers.off_arming_cpu), (Some(4062), Some(4)));
 }
 
-/// Goal: pinned watchdogs follow the map of queues. Method: in the recording with six queues each watchdog has one
-/// CPU, where all its starts and expiries are, and no two have the same.
+/// Goal: pinned watchdogs follow the map of queues. Method: in the recording with six queues each watchdog
+/// has one CPU, where all its starts and expiries are, and no two have the same.
 #[test]
 fn watchdogs_follow_the_map_of_queues() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");

@@ -1,9 +1,10 @@
 //! The steps that hold the tool against something that is not ours, with the scripts in `tests/`.
 //!
 //! `count`: every recording in `recordings/` is explained by the tool and counted by a script that
-//! shares no code with it; all figures must be equal. `perfetto`: what the tool writes for Perfetto is
-//! read with the published schema. Both first run the scripts' own tests: a check that cannot fail
-//! shows nothing. `explain` ends with 1 when it has findings, which is no failure here.
+//! shares no code with it; all figures must be equal, and each must have a value in some recording.
+//! `perfetto`: what the tool writes for Perfetto is read with the published schema. Both first run the
+//! scripts' own tests: a check that cannot fail shows nothing. `explain` ends with 1 when it has
+//! findings, which is no failure here.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,8 +14,9 @@ use super::options::CiOptions;
 use crate::recordings::{self, name_of};
 use crate::workspace::{Failure, Workspace, run, shown, status};
 
-/// The isolated sets that each recording is counted with: its own, and one that it does not have.
-const ISOLATED: [Option<&str>; 2] = [None, Some("1")];
+/// The isolated sets that each recording is counted with: its own, and one that it does not have. CPU 0 is in
+/// it, where hrtimers go when their CPU goes offline.
+const ISOLATED: [Option<&str>; 2] = [None, Some("0-1")];
 
 /// The recordings that are written as Perfetto traces: one with pulls, one with softirqs and hrtimers.
 const PICTURED: [&str; 2] = ["g612-c16-iso", "h618-c2-detail"];
@@ -26,42 +28,78 @@ pub(super) fn count(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure>
     unit_tests(workspace, &python, "test_independent*.py")?;
     let quietcore = recordings::built_tool(workspace)?;
     let recordings = recordings::all(&workspace.root.join("recordings"))?;
-    let folder = scratch(workspace, "count")?;
+    let count = Count { workspace, python, quietcore, folder: scratch(workspace, "count")? };
     let unpacks = has_program(workspace, "zstd");
     let mut different = vec![];
     for recording in &recordings {
-        let name = name_of(recording);
-        let text =
-            if unpacks { recording.clone() } else { unpacked(workspace, &quietcore, recording, &folder)? };
+        let text = if unpacks { recording.clone() } else { count.unpacked(recording)? };
         for isolated in ISOLATED {
-            let json = folder.join(format!("{name}.json"));
-            let mut explain = workspace.program(&quietcore);
-            explain.arg("explain").arg(recording).arg("--json");
-            let mut script = workspace.program(&python);
-            script.args(["-B", "tests/independent_count.py"]).arg(&text).arg("--compare").arg(&json);
-            for command in [&mut explain, &mut script] {
-                command.args(isolated.iter().flat_map(|list| ["--isolated", list]));
-            }
-            explained(explain.stdout(create(&json)?))?;
-            let code = status(&mut script)?.code();
-            if code != Some(0) && code != Some(1) {
-                return Err(Failure::new(format!("`{}` broke", shown(&script)), "run this command by hand"));
-            }
-            let verdict = if code == Some(0) { "same" } else { "DIFFERENT, see above" };
-            let set = isolated.map_or_else(String::new, |list| format!(" --isolated {list}"));
-            println!("{name}{set}: {verdict}");
-            if code == Some(1) {
-                different.push(name.clone());
+            if !count.is_same(recording, &text, isolated)? {
+                different.push(name_of(recording));
             }
         }
     }
     different.dedup();
-    if different.is_empty() {
-        println!("{} recordings, {} counts each: all figures equal", recordings.len(), ISOLATED.len());
-        return Ok(());
+    if !different.is_empty() {
+        let what = format!("the tool and the script count differently: {}", different.join(" "));
+        return Err(Failure::new(what, "find out with the raw text which of the two is wrong"));
     }
-    let what = format!("the tool and the script count differently: {}", different.join(" "));
-    Err(Failure::new(what, "find out with the raw text which of the two is wrong"))
+    println!("{} recordings, {} counts each: all figures equal", recordings.len(), ISOLATED.len());
+    let mut total = count.script();
+    total.arg("--total").arg(count.compared());
+    run(&mut total, "record a load that has them, or say in tests/compare_figures.py why none can")
+}
+
+/// What counts a recording twice.
+struct Count<'a> {
+    workspace: &'a Workspace,
+    python: PathBuf,
+    quietcore: PathBuf,
+    folder: PathBuf,
+}
+
+impl Count<'_> {
+    fn script(&self) -> Command {
+        let mut script = self.workspace.program(&self.python);
+        script.args(["-B", "tests/independent_count.py"]);
+        script
+    }
+
+    /// Where the script adds the names of the figures that it compared.
+    fn compared(&self) -> PathBuf {
+        self.folder.join("compared.txt")
+    }
+
+    /// Whether the tool and the script count the same; what differs is printed.
+    fn is_same(&self, recording: &Path, text: &Path, isolated: Option<&str>) -> Result<bool, Failure> {
+        let name = name_of(recording);
+        let json = self.folder.join(format!("{name}.json"));
+        let mut explain = self.workspace.program(&self.quietcore);
+        explain.arg("explain").arg(recording).arg("--json");
+        let mut script = self.script();
+        script.arg(text).arg("--compare").arg(&json).arg("--compared").arg(self.compared());
+        for command in [&mut explain, &mut script] {
+            command.args(isolated.iter().flat_map(|list| ["--isolated", list]));
+        }
+        explained(explain.stdout(create(&json)?))?;
+        let code = status(&mut script)?.code();
+        if code != Some(0) && code != Some(1) {
+            return Err(Failure::new(format!("`{}` broke", shown(&script)), "run this command by hand"));
+        }
+        let verdict = if code == Some(0) { "same" } else { "DIFFERENT, see above" };
+        let set = isolated.map_or_else(String::new, |list| format!(" --isolated {list}"));
+        println!("{name}{set}: {verdict}");
+        Ok(code == Some(0))
+    }
+
+    /// Without the `zstd` command the tool itself unpacks; the count still reads the raw text.
+    fn unpacked(&self, recording: &Path) -> Result<PathBuf, Failure> {
+        let text = self.folder.join(format!("{}.txt", name_of(recording)));
+        let mut command = self.workspace.program(&self.quietcore);
+        command.arg("cat").arg(recording).stdout(create(&text)?);
+        run(&mut command, "install the zstd command, or make `quietcore cat` work")?;
+        Ok(text)
+    }
 }
 
 pub(super) fn perfetto(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
@@ -90,20 +128,6 @@ fn explained(command: &mut Command) -> Result<(), Failure> {
     }
     let what = format!("`{}` ended with {status}", shown(command));
     Err(Failure::new(what, "run this command by hand"))
-}
-
-/// Without the `zstd` command the tool itself unpacks; the count still reads the raw text.
-fn unpacked(
-    workspace: &Workspace,
-    quietcore: &Path,
-    recording: &Path,
-    folder: &Path,
-) -> Result<PathBuf, Failure> {
-    let text = folder.join(format!("{}.txt", name_of(recording)));
-    let mut command = workspace.program(quietcore);
-    command.arg("cat").arg(recording).stdout(create(&text)?);
-    run(&mut command, "install the zstd command, or make `quietcore cat` work")?;
-    Ok(text)
 }
 
 /// An empty folder of our own below cargo's.
