@@ -12,7 +12,7 @@ const ROWS_EXACT: usize = 16_384;
 
 /// Asserts all of it for one report about `isolated`.
 pub fn check(report: &Explanation, isolated: &CpuSet) {
-    assert_eq!(report.schema, 1);
+    assert_eq!(report.schema, 2);
     check_absence(report);
     check_disturbance(&report.foreign, isolated);
     check_disturbance(&report.between_isolated, isolated);

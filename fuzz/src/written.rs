@@ -291,6 +291,7 @@ impl Written {
                     bucket: Some(u64::from(bucket)),
                     deferrable: flags & 1 != 0,
                     pinned: flags & 2 != 0,
+                    irq_safe: flags & 4 != 0,
                 })
             }
             Self::Expire { timer, now, .. } => {
