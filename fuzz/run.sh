@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-600}
 targets=("${@:2}")
-all=(parse_trace parse_line parse_line_fields tc_grammar control ip_packet disciplines canary)
+all=(parse_trace parse_line parse_line_fields tc_grammar control ip_packet disciplines whatif scenario canary)
 [ ${#targets[@]} -gt 0 ] || targets=("${all[@]}")
 fuzz=(cargo +nightly fuzz run --fuzz-dir .)
 [ -z "${FUZZ_TARGET_DIR:-}" ] || fuzz+=(--target-dir "$FUZZ_TARGET_DIR")
@@ -18,11 +18,12 @@ for target in "${targets[@]}"; do
     options+=(-print_final_stats=1)
     case $target in
         tc_grammar | control) options+=(-dict=tc.dict) ;;
+        scenario) options+=(-dict=scenario.dict) ;;
         ip_packet | disciplines) ;;
         *) options+=(-dict=trace.dict) ;;
     esac
     case $target in
-        parse_trace) options+=(-max_len=16384) ;;
+        parse_trace | whatif | scenario) options+=(-max_len=16384) ;;
         ip_packet) options+=(-max_len=256) ;;
         canary) options[0]=-max_total_time=60 ;;
         *) options+=(-max_len=4096) ;;

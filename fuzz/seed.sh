@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fills fuzz/corpus/ from recordings/, fuzz/seeds/ and fuzz/tc_lines.txt. No network.
+# Fills fuzz/corpus/ from recordings/, fuzz/seeds/, fuzz/tc_lines.txt and scenarios/. No network.
 # May be run again at any time.
 #   fuzz/seed.sh            builds quietcore and uses it to decompress
 #   QUIETCORE=PATH fuzz/seed.sh
@@ -9,6 +9,7 @@ traces=corpus/parse_trace lines=corpus/parse_line
 mkdir -p "$traces" "$lines" corpus/parse_line_fields corpus/tc_grammar corpus/control corpus/canary
 # No seeds: both find their forms from nothing.
 mkdir -p corpus/ip_packet corpus/disciplines
+mkdir -p corpus/whatif corpus/scenario
 
 text() {
     if [ -n "${QUIETCORE:-}" ]; then
@@ -35,6 +36,11 @@ done
 
 # Forms that no recording has: trace-cmd, CRLF, marks.
 cp seeds/* "$traces/"
+cp "$traces"/* corpus/whatif/
+for scenario in ../scenarios/*.toml; do
+    { cat "$scenario" && printf '\n# costs follow\n' && cat ../scenarios/costs.toml; } \
+        >"corpus/scenario/$(basename "$scenario" .toml)"
+done
 split -l 1 -d -a 3 seeds/report.txt "$lines/report-"
 split -l 1 -d -a 3 seeds/ftrace.txt "$lines/ftrace-"
 grep -h -m 1 timer_cancel seeds/ftrace.txt | tr -d '\n' >corpus/canary/cancel

@@ -7,6 +7,8 @@
 //! - `control`: what must hold for anything that is sent to a control socket;
 //! - `packets`: what must hold for any bytes as an IP packet;
 //! - `disciplines`: what must hold for any discipline and anything that is done to it;
+//! - `whatif`: what must hold for any recording under another policy;
+//! - `scenario`: what must hold for any text as a scenario of the simulator, with its costs;
 //! - `written`: valid lines made from typed values; `damage`: changes that spare most of a line.
 //!
 //! Deliberately absent: what a figure should be; that is counted in `tests/independent_count.py`.
@@ -18,7 +20,9 @@ pub mod disciplines;
 pub mod figures;
 pub mod grammar;
 pub mod packets;
+pub mod scenario;
 pub mod trickle;
+pub mod whatif;
 pub mod written;
 
 use quietcore_core::CpuSet;
