@@ -140,11 +140,12 @@ typedef struct qc_isolation {
 
 /**
  * A timer. The caller's memory: on the stack, static, or inside of another structure. The content is the
- * library's. `QC_TIMER_INIT` is for timers that qc_timer_init() comes to later: until then they are refused.
+ * library's. It begins as `QC_TIMER_INIT`, zeros, which every function but qc_timer_init() refuses.
  *
- * From its first arm it stays where it is, until it is idle and no thread arms it any more. It is idle when
- * qc_timer_cancel_sync() has returned 0 or 1, when qc_timer_cancel() has returned 0 or 1, or when its
- * callback has called qc_run_release(). Then its memory may be used for something else.
+ * From qc_timer_init() on it stays where it is, until it is idle and no thread arms it any more. It is idle
+ * when qc_timer_cancel_sync() has returned 0 or 1, when qc_timer_cancel() has returned 0 or 1, or when its
+ * callback has called qc_run_release(). Then its memory may be used for something else, and becomes a timer
+ * again as `QC_TIMER_INIT`.
  */
 typedef struct qc_timer {
   /**
@@ -266,12 +267,13 @@ typedef struct qc_stats {
 #define QC_OK 0
 
 /**
- * An argument makes no sense: NULL, a number out of range, a timer that was not initialised.
+ * An argument makes no sense: NULL, an address that is not aligned, a number out of range, a timer that was
+ * not initialised where it is.
  */
 #define QC_ERROR_INVALID -22
 
 /**
- * A run of the timer is under way, or another thread has the CPU.
+ * The timer is pending or a run of it is under way, or another thread has the CPU.
  */
 #define QC_ERROR_BUSY -16
 
@@ -296,7 +298,7 @@ typedef struct qc_stats {
 #define QC_ERROR_NO_LANE -19
 
 /**
- * Another thread than this one claimed the CPU.
+ * This thread has not claimed the CPU, or has released it.
  */
 #define QC_ERROR_WRONG_THREAD -1
 
@@ -306,7 +308,8 @@ typedef struct qc_stats {
 #define QC_ERROR_SYSTEM -11
 
 /**
- * A bug of quietcore; its message is on stderr. What was asked for may be done or not.
+ * A bug of quietcore; its message is on stderr. What was asked for may be done or not. A machine whose own
+ * thread died of one answers this to every arm, until it is shut down.
  */
 #define QC_ERROR_PANIC -131
 
@@ -367,9 +370,10 @@ uint64_t qc_now(const struct qc_machine *machine);
 
 /**
  * Makes `timer` an idle timer of `machine` (NULL: the default one) that calls `function` with `argument`.
- * `flags` are QC_TIMER_*. The timer must not be pending or running. Any thread.
+ * `flags` are QC_TIMER_*. No run of the timer may be under way. Any thread.
  *
- * Errors: QC_ERROR_INVALID; QC_ERROR_SYSTEM when the default machine cannot be started.
+ * Errors: QC_ERROR_BUSY when the timer is pending: it stays so; QC_ERROR_INVALID; QC_ERROR_SYSTEM when the
+ * default machine cannot be started.
  */
 qc_result qc_timer_init(struct qc_timer *timer,
                         struct qc_machine *machine,
@@ -391,7 +395,8 @@ qc_result qc_timer_init_exact(struct qc_timer *timer,
  * at once. Ends its periods. Returns 1 when it was pending before, else 0. Any thread, also in a callback.
  * Cost: a lock.
  *
- * Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_INVALID; QC_ERROR_NO_LANE of a pinned timer.
+ * Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_PANIC of a machine that broke down,
+ * QC_ERROR_INVALID; QC_ERROR_NO_LANE of a pinned timer.
  */
 qc_result qc_timer_arm_at(struct qc_timer *timer, uint64_t at);
 
@@ -484,7 +489,8 @@ qc_result qc_cpu_claim(struct qc_machine *machine, uint32_t cpu, uint32_t flags,
  * Gives the CPU back: its timers, pinned ones too, are for others now. `cpu` is not valid any more. A thread
  * must not end without it. NULL does nothing.
  *
- * Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+ * Errors: QC_ERROR_WRONG_THREAD, also when it was released before; QC_ERROR_WOULD_BLOCK in a callback that
+ * this lane runs.
  */
 qc_result qc_cpu_release(struct qc_cpu *cpu);
 

@@ -1,7 +1,8 @@
 //! Lanes: CPUs of the machine that are driven by threads of the caller.
 //!
-//! A `qc_cpu` belongs to the thread that claimed it, which every function checks; in a callback that it runs
-//! it is in use, which every function checks as well.
+//! A `qc_cpu` belongs to the thread that claimed it, and a thread has one at most: every function compares
+//! addresses before it looks at one, so a `qc_cpu` that was released or is another thread's is refused
+//! without being touched. In a callback that it runs it is in use, which every function checks as well.
 #![allow(unsafe_code, reason = "functions with names of their own, for C, which get pointers")]
 #![allow(non_camel_case_types, reason = "names of the C interface")]
 #![allow(clippy::missing_safety_doc, reason = "the comments become the header's, and speak to C programmers")]
@@ -9,13 +10,12 @@
 use crate::machine::{machine_at, qc_machine};
 use crate::result::{
     Number, QC_ERROR_INVALID, QC_ERROR_NO_LANE, QC_ERROR_WOULD_BLOCK, QC_ERROR_WRONG_THREAD, QC_OK, answer,
-    guard, qc_result,
+    guard, optional_place, place, qc_result,
 };
 use core::cell::{Cell, RefCell};
-use core::ptr::NonNull;
+use core::ptr::null_mut;
 use quietcore_live::{Cpu, CpuId, lane::WaitBy};
 use std::os::fd::AsRawFd;
-use std::thread::{self, ThreadId};
 
 /// For qc_cpu_claim(): the thread waits in its own epoll or poll, with qc_cpu_kick_fd() in the set, and not
 /// in qc_cpu_park().
@@ -24,9 +24,13 @@ pub const QC_CPU_KICK_FD: u32 = 1;
 /// A CPU of the machine, driven by the thread that claimed it. Opaque; of that thread only.
 #[derive(Debug)]
 pub struct qc_cpu {
-    thread: ThreadId,
     cpu: RefCell<Cpu>,
     is_blocking: Cell<bool>,
+}
+
+thread_local! {
+    /// What the calling thread has claimed and not released; NULL if it has nothing.
+    static CLAIMED: Cell<*mut qc_cpu> = const { Cell::new(null_mut()) };
 }
 
 /// Runs `act` with the CPU, if it may be used here and now.
@@ -34,14 +38,14 @@ fn with<R>(
     cpu: *mut qc_cpu,
     act: impl FnOnce(&qc_cpu, &mut Cpu) -> Result<R, qc_result>,
 ) -> Result<R, qc_result> {
-    let cpu = NonNull::new(cpu).ok_or(QC_ERROR_INVALID)?;
-    // SAFETY: the caller passes what `qc_cpu_claim` wrote and was not released. The identity of a thread may
-    // be read by any.
-    if unsafe { (*cpu.as_ptr()).thread } != thread::current().id() {
+    if cpu.is_null() {
+        return Err(QC_ERROR_INVALID);
+    }
+    if CLAIMED.get() != cpu {
         return Err(QC_ERROR_WRONG_THREAD);
     }
-    // SAFETY: as above, and this is its thread.
-    let owner = unsafe { cpu.as_ref() };
+    // SAFETY: `qc_cpu_claim` made it for this thread, and `qc_cpu_release` forgets it before it frees it.
+    let owner = unsafe { &*cpu };
     let mut cpu = owner.cpu.try_borrow_mut().map_err(|_| QC_ERROR_WOULD_BLOCK)?;
     act(owner, &mut cpu)
 }
@@ -71,7 +75,7 @@ pub unsafe extern "C" fn qc_cpu_claim(
     lane: *mut *mut qc_cpu,
 ) -> qc_result {
     guard(|| {
-        let lane = NonNull::new(lane).ok_or(QC_ERROR_INVALID)?;
+        let lane = place(lane)?;
         let waits = match flags {
             0 => WaitBy::Park,
             QC_CPU_KICK_FD => WaitBy::KickFd,
@@ -79,10 +83,11 @@ pub unsafe extern "C" fn qc_cpu_claim(
         };
         let cpu = CpuId::new(u64::from(cpu)).map_err(|_| QC_ERROR_NO_LANE)?;
         let claimed = Cpu::claim_with(machine_at(machine)?, cpu, waits).map_err(Number::number)?;
-        let thread = thread::current().id();
-        let owner = Box::new(qc_cpu { thread, cpu: RefCell::new(claimed), is_blocking: Cell::new(false) });
+        let owner = Box::new(qc_cpu { cpu: RefCell::new(claimed), is_blocking: Cell::new(false) });
+        let owner = Box::into_raw(owner);
+        CLAIMED.set(owner);
         // SAFETY: the caller passes a place for a pointer.
-        unsafe { lane.write(Box::into_raw(owner)) };
+        unsafe { lane.write(owner) };
         Ok(QC_OK)
     })
 }
@@ -90,7 +95,8 @@ pub unsafe extern "C" fn qc_cpu_claim(
 /// Gives the CPU back: its timers, pinned ones too, are for others now. `cpu` is not valid any more. A thread
 /// must not end without it. NULL does nothing.
 ///
-/// Errors: QC_ERROR_WRONG_THREAD; QC_ERROR_WOULD_BLOCK in a callback that this lane runs.
+/// Errors: QC_ERROR_WRONG_THREAD, also when it was released before; QC_ERROR_WOULD_BLOCK in a callback that
+/// this lane runs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_release(cpu: *mut qc_cpu) -> qc_result {
     guard(|| {
@@ -103,7 +109,9 @@ pub unsafe extern "C" fn qc_cpu_release(cpu: *mut qc_cpu) -> qc_result {
             }
             Ok(())
         })?;
-        // SAFETY: `qc_cpu_claim` made it from a box, and `with` has found that no call uses it.
+        CLAIMED.set(null_mut());
+        // SAFETY: `qc_cpu_claim` made it from a box, `with` has found that it is this thread's and that no
+        // call uses it, and from now on no call finds it.
         drop(unsafe { Box::from_raw(cpu) });
         Ok(QC_OK)
     })
@@ -118,8 +126,9 @@ pub unsafe extern "C" fn qc_cpu_release(cpu: *mut qc_cpu) -> qc_result {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_turn(cpu: *mut qc_cpu, ran: *mut u32) -> qc_result {
     guard(|| {
+        let ran = optional_place(ran)?;
         let turned = with_running(cpu, |lane| Ok(lane.turn()))?;
-        if let Some(ran) = NonNull::new(ran) {
+        if let Some(ran) = ran {
             // SAFETY: the caller passes NULL or a place for a number.
             unsafe { ran.write(turned.ran) };
         }
@@ -136,7 +145,7 @@ pub unsafe extern "C" fn qc_cpu_turn(cpu: *mut qc_cpu, ran: *mut u32) -> qc_resu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_enter_idle(cpu: *mut qc_cpu, until: *mut u64) -> qc_result {
     guard(|| {
-        let until = NonNull::new(until).ok_or(QC_ERROR_INVALID)?;
+        let until = place(until)?;
         let idle = with_running(cpu, |lane| Ok(lane.enter_idle()))?;
         // SAFETY: the caller passes a place for a number.
         unsafe { until.write(idle.until().map_or(u64::MAX, |moment| moment.as_u64())) };

@@ -6,7 +6,7 @@
 #![allow(non_camel_case_types, reason = "names of the C interface")]
 #![allow(clippy::missing_safety_doc, reason = "the comments become the header's, and speak to C programmers")]
 
-use crate::result::{Number, QC_ERROR_INVALID, QC_OK, guard, qc_result};
+use crate::result::{Number, QC_ERROR_INVALID, QC_OK, guard, optional_place, place, qc_result};
 use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
 use core::time::Duration;
@@ -119,9 +119,9 @@ pub(crate) unsafe fn cpu_list(text: *const c_char) -> Result<Option<CpuSet>, qc_
 
 /// The machine that a pointer of C means.
 pub(crate) fn machine_at(machine: *const qc_machine) -> Result<&'static Machine, qc_result> {
-    match NonNull::new(machine.cast_mut()) {
+    match optional_place(machine.cast_mut().cast::<Machine>())? {
         // SAFETY: it is what `qc_machine_start` or `qc_machine_default` wrote, and machines are never freed.
-        Some(machine) => Ok(unsafe { machine.cast::<Machine>().as_ref() }),
+        Some(machine) => Ok(unsafe { machine.as_ref() }),
         None => default_machine(),
     }
 }
@@ -161,8 +161,8 @@ pub unsafe extern "C" fn qc_machine_start(
     machine: *mut *mut qc_machine,
 ) -> qc_result {
     guard(|| {
-        let machine = NonNull::new(machine).ok_or(QC_ERROR_INVALID)?;
-        let options = match NonNull::new(options.cast_mut()) {
+        let machine = place(machine)?;
+        let options = match optional_place(options.cast_mut())? {
             // SAFETY: the caller passes options of the size that they say, with strings in them.
             Some(options) => unsafe { qc_machine_options::read(options) }?,
             None => qc_machine_options::DEFAULT,
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn qc_machine_start(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_machine_default(machine: *mut *mut qc_machine) -> qc_result {
     guard(|| {
-        let machine = NonNull::new(machine).ok_or(QC_ERROR_INVALID)?;
+        let machine = place(machine)?;
         let found = default_machine()?;
         // SAFETY: the caller passes a place for a pointer.
         unsafe { machine.write(to_pointer(found)) };
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn qc_machine_set_isolated(
     guard(|| {
         // SAFETY: the caller passes NULL or a string.
         let isolated = unsafe { cpu_list(list) }?.ok_or(QC_ERROR_INVALID)?;
-        let report = NonNull::new(report);
+        let report = optional_place(report)?;
         // SAFETY: the caller passes NULL or a structure that has a size at least.
         let size = report.map(|report| unsafe { report.cast::<usize>().read() });
         if size.is_some_and(|size| size < size_of::<usize>()) {

@@ -5,6 +5,7 @@
 #![allow(non_camel_case_types, reason = "names of the C interface")]
 
 use core::ffi::{CStr, c_char};
+use core::ptr::NonNull;
 use quietcore_live::{ArmError, StartError, isolation::IsolateError, lane::ClaimError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,9 +14,10 @@ pub type qc_result = i32;
 
 /// It is done.
 pub const QC_OK: qc_result = 0;
-/// An argument makes no sense: NULL, a number out of range, a timer that was not initialised.
+/// An argument makes no sense: NULL, an address that is not aligned, a number out of range, a timer that was
+/// not initialised where it is.
 pub const QC_ERROR_INVALID: qc_result = -22;
-/// A run of the timer is under way, or another thread has the CPU.
+/// The timer is pending or a run of it is under way, or another thread has the CPU.
 pub const QC_ERROR_BUSY: qc_result = -16;
 /// The caller must not wait here: it would be inside of a callback, or on a lane.
 pub const QC_ERROR_WOULD_BLOCK: qc_result = -35;
@@ -25,12 +27,23 @@ pub const QC_ERROR_SHUT_DOWN: qc_result = -108;
 pub const QC_ERROR_FORKED: qc_result = -10;
 /// No lane drives that CPU, or it is none of the machine's.
 pub const QC_ERROR_NO_LANE: qc_result = -19;
-/// Another thread than this one claimed the CPU.
+/// This thread has not claimed the CPU, or has released it.
 pub const QC_ERROR_WRONG_THREAD: qc_result = -1;
 /// The system refused a thread, a descriptor or memory.
 pub const QC_ERROR_SYSTEM: qc_result = -11;
-/// A bug of quietcore; its message is on stderr. What was asked for may be done or not.
+/// A bug of quietcore; its message is on stderr. What was asked for may be done or not. A machine whose own
+/// thread died of one answers this to every arm, until it is shut down.
 pub const QC_ERROR_PANIC: qc_result = -131;
+
+/// A place that the caller gives: neither NULL nor where nothing of its type can be.
+pub(crate) fn place<T>(pointer: *mut T) -> Result<NonNull<T>, qc_result> {
+    NonNull::new(pointer).filter(|place| place.is_aligned()).ok_or(QC_ERROR_INVALID)
+}
+
+/// The same where NULL means that nothing is asked for.
+pub(crate) fn optional_place<T>(pointer: *mut T) -> Result<Option<NonNull<T>>, qc_result> {
+    if pointer.is_null() { Ok(None) } else { place(pointer).map(Some) }
+}
 
 /// Runs a function of this interface.
 pub(crate) fn guard(body: impl FnOnce() -> Result<qc_result, qc_result>) -> qc_result {
@@ -55,6 +68,7 @@ impl Number for ArmError {
         match self {
             Self::Forked => QC_ERROR_FORKED,
             Self::NoLane { .. } => QC_ERROR_NO_LANE,
+            Self::Broken => QC_ERROR_PANIC,
             // `ShutDown`, and whatever refuses in versions to come.
             _ => QC_ERROR_SHUT_DOWN,
         }
@@ -95,12 +109,12 @@ impl Number for StartError {
 const TEXTS: [(qc_result, &CStr); 10] = [
     (QC_OK, c"done"),
     (QC_ERROR_INVALID, c"an argument makes no sense"),
-    (QC_ERROR_BUSY, c"a run is under way, or another thread has it"),
+    (QC_ERROR_BUSY, c"it is pending or running, or another thread has it"),
     (QC_ERROR_WOULD_BLOCK, c"this thread must not wait here"),
     (QC_ERROR_SHUT_DOWN, c"the machine or the timer was shut down"),
     (QC_ERROR_FORKED, c"the machine belongs to the parent process"),
     (QC_ERROR_NO_LANE, c"no lane drives that CPU"),
-    (QC_ERROR_WRONG_THREAD, c"another thread claimed the CPU"),
+    (QC_ERROR_WRONG_THREAD, c"this thread has not claimed the CPU"),
     (QC_ERROR_SYSTEM, c"the system refused a thread, a descriptor or memory"),
     (QC_ERROR_PANIC, c"a bug of quietcore; see stderr"),
 ];
@@ -114,7 +128,10 @@ pub extern "C" fn qc_strerror(result: qc_result) -> *const c_char {
 
 #[cfg(test)]
 mod tests {
-    use super::{QC_ERROR_PANIC, QC_OK, TEXTS, guard, qc_strerror};
+    use super::{
+        ArmError, Number, QC_ERROR_FORKED, QC_ERROR_PANIC, QC_ERROR_SHUT_DOWN, QC_OK, TEXTS, guard,
+        qc_strerror,
+    };
     use core::ffi::CStr;
 
     fn text(number: i32) -> &'static str {
@@ -130,6 +147,14 @@ mod tests {
             assert!(*number <= 0 && TEXTS.iter().skip(at + 1).all(|(other, _)| other != number));
         }
         assert_eq!((text(1), text(-9_999)), ("yes", "unknown error"));
+    }
+
+    /// Goal: a machine that broke down is told as what it is. Method: each reason not to arm.
+    #[test]
+    fn a_broken_machine_has_its_number() {
+        assert_eq!(ArmError::Broken.number(), QC_ERROR_PANIC);
+        assert_eq!(ArmError::ShutDown.number(), QC_ERROR_SHUT_DOWN);
+        assert_eq!(ArmError::Forked.number(), QC_ERROR_FORKED);
     }
 
     /// Goal: no panic gets out. Method: one inside of the guard.

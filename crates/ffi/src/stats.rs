@@ -4,8 +4,7 @@
 #![allow(clippy::missing_safety_doc, reason = "the comments become the header's, and speak to C programmers")]
 
 use crate::machine::{machine_at, qc_machine};
-use crate::result::{QC_ERROR_FORKED, QC_ERROR_INVALID, QC_OK, guard, qc_result};
-use core::ptr::NonNull;
+use crate::result::{QC_ERROR_FORKED, QC_ERROR_INVALID, QC_OK, guard, place, qc_result};
 use quietcore_live::{ArmError, Machine, metrics::CpuMetrics};
 
 /// What a machine has counted since it was started.
@@ -107,7 +106,7 @@ unsafe fn fill(
     only: Option<u32>,
     stats: *mut qc_stats,
 ) -> Result<qc_result, qc_result> {
-    let stats = NonNull::new(stats).ok_or(QC_ERROR_INVALID)?;
+    let stats = place(stats)?;
     // SAFETY: promised by the caller.
     let size = unsafe { stats.cast::<usize>().read() };
     if size < size_of::<usize>() {

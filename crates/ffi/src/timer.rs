@@ -1,21 +1,22 @@
 //! Timers in memory of the caller: a C function that is called with an argument and what it may know of its
 //! run.
 //!
-//! A `qc_timer` is a structure of 192 bytes that has room for more than this version needs. The first word
-//! says whether it was initialised, so that one of zeros is refused and not followed.
+//! A `qc_timer` is a structure of 192 bytes that has room for more than this version needs. Its first and its
+//! last word say whether it was initialised at this address, so that one of zeros, a copy, and memory that
+//! was used for something else are refused and not followed.
 #![allow(unsafe_code, reason = "functions with names of their own, for C, which get pointers")]
 #![allow(non_camel_case_types, reason = "names of the C interface")]
 #![allow(clippy::missing_safety_doc, reason = "the comments become the header's, and speak to C programmers")]
 
 use crate::machine::{machine_at, qc_machine};
 use crate::result::{
-    Number, QC_ERROR_BUSY, QC_ERROR_INVALID, QC_ERROR_WOULD_BLOCK, QC_OK, answer, guard, qc_result,
+    Number, QC_ERROR_BUSY, QC_ERROR_INVALID, QC_ERROR_WOULD_BLOCK, QC_OK, answer, guard, place, qc_result,
 };
 use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::time::Duration;
 use quietcore_live::{
-    ArmError, CpuId, Machine, Nanos, Precision, TimerOptions,
+    ArmError, CpuId, Nanos, Precision, TimerOptions,
     timer::{CallbackTimer, Cancelled, RawTimer, Run},
 };
 
@@ -56,11 +57,12 @@ pub struct qc_run {
 pub type qc_timer_fn = Option<unsafe extern "C" fn(argument: *mut c_void, run: *const qc_run)>;
 
 /// A timer. The caller's memory: on the stack, static, or inside of another structure. The content is the
-/// library's. `QC_TIMER_INIT` is for timers that qc_timer_init() comes to later: until then they are refused.
+/// library's. It begins as `QC_TIMER_INIT`, zeros, which every function but qc_timer_init() refuses.
 ///
-/// From its first arm it stays where it is, until it is idle and no thread arms it any more. It is idle when
-/// qc_timer_cancel_sync() has returned 0 or 1, when qc_timer_cancel() has returned 0 or 1, or when its
-/// callback has called qc_run_release(). Then its memory may be used for something else.
+/// From qc_timer_init() on it stays where it is, until it is idle and no thread arms it any more. It is idle
+/// when qc_timer_cancel_sync() has returned 0 or 1, when qc_timer_cancel() has returned 0 or 1, or when its
+/// callback has called qc_run_release(). Then its memory may be used for something else, and becomes a timer
+/// again as `QC_TIMER_INIT`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct qc_timer {
@@ -76,6 +78,8 @@ struct State {
     function: unsafe extern "C" fn(*mut c_void, *const qc_run),
     argument: *mut c_void,
     raw: RawTimer,
+    /// What [`seal`] makes of the rest.
+    seal: u64,
 }
 
 /// Neither what zeros nor what small numbers look like.
@@ -84,16 +88,28 @@ const READY: u64 = 0x7163_5f74_696d_6572;
 const _: () = assert!(size_of::<State>() <= size_of::<qc_timer>());
 const _: () = assert!(align_of::<State>() <= align_of::<qc_timer>());
 
+/// What the last word of a timer at this address must be: not what an earlier structure left there.
+fn seal(state: NonNull<State>, function: usize, argument: usize) -> u64 {
+    let words = [state.as_ptr() as usize, function, argument];
+    words.iter().fold(READY, |seal, &word| seal.rotate_left(21) ^ word as u64)
+}
+
 /// What can be done with an initialised timer.
 fn timer_at(timer: *const qc_timer) -> Result<CallbackTimer, qc_result> {
-    let state = NonNull::new(timer.cast_mut().cast::<State>()).ok_or(QC_ERROR_INVALID)?;
-    // SAFETY: the caller passes the address of a `qc_timer`, which has room for a `State`, aligned. Its first
-    // word may be read whatever is in it.
-    if !state.is_aligned() || unsafe { state.cast::<u64>().read() } != READY {
+    let state = place(timer.cast_mut().cast::<State>())?;
+    let at = state.as_ptr();
+    // SAFETY: the caller passes the address of a `qc_timer`, which has room for a `State`, aligned. These
+    // words may be read whatever is in them.
+    let (ready, function, argument, found) = unsafe {
+        let function = (&raw const (*at).function).cast::<usize>().read();
+        let argument = (&raw const (*at).argument).cast::<usize>().read();
+        ((*at).ready, function, argument, (*at).seal)
+    };
+    if ready != READY || found != seal(state, function, argument) {
         return Err(QC_ERROR_INVALID);
     }
-    // SAFETY: `qc_timer_init` wrote the rest as well. The caller keeps the timer where it is until it is
-    // idle, as the header says.
+    // SAFETY: `write` wrote the rest as well. The caller keeps the timer where it is until it is idle, as the
+    // header says.
     Ok(unsafe { RawTimer::at(NonNull::from(&(*state.as_ptr()).raw)) })
 }
 
@@ -135,26 +151,43 @@ fn options_of(flags: u32) -> Option<TimerOptions> {
     Some(if is_deferrable { options.deferrable() } else { options })
 }
 
-/// # Safety
-/// `timer` is a place for a `qc_timer` that is in no use.
-unsafe fn write(timer: NonNull<qc_timer>, machine: &'static Machine, options: TimerOptions, target: Target) {
-    let Target { function, argument } = target;
-    // SAFETY: `call` may be called with the address of an initialised timer.
-    let raw = unsafe { RawTimer::new(machine, options, call, timer.as_ptr().cast()) };
-    // SAFETY: the caller promised a place, and it is large enough.
-    unsafe { timer.cast::<State>().write(State { ready: READY, function, argument, raw }) };
-}
-
 /// What a timer calls, and with what.
 struct Target {
-    function: unsafe extern "C" fn(*mut c_void, *const qc_run),
+    function: qc_timer_fn,
     argument: *mut c_void,
 }
 
-/// Makes `timer` an idle timer of `machine` (NULL: the default one) that calls `function` with `argument`.
-/// `flags` are QC_TIMER_*. The timer must not be pending or running. Any thread.
+/// Makes a timer at `timer`. One that is pending there stays as it is: it is in a queue of its machine, which
+/// would follow what is written over it. A machine that has ended follows nothing any more.
 ///
-/// Errors: QC_ERROR_INVALID; QC_ERROR_SYSTEM when the default machine cannot be started.
+/// # Safety
+/// `timer` is NULL or a place for a `qc_timer`, of which no run is under way.
+unsafe fn init(
+    timer: *mut qc_timer,
+    machine: *mut qc_machine,
+    options: Option<TimerOptions>,
+    Target { function, argument }: Target,
+) -> Result<qc_result, qc_result> {
+    let state = place(timer)?.cast::<State>();
+    let function = function.ok_or(QC_ERROR_INVALID)?;
+    let options = options.ok_or(QC_ERROR_INVALID)?;
+    if timer_at(timer).is_ok_and(|timer| timer.is_pending() && timer.machine().is_running()) {
+        return Err(QC_ERROR_BUSY);
+    }
+    let machine = machine_at(machine)?;
+    // SAFETY: `call` may be called with the address of an initialised timer.
+    let raw = unsafe { RawTimer::new(machine, options, call, timer.cast()) };
+    let seal = seal(state, function as usize, argument as usize);
+    // SAFETY: the caller promised a place, and it is large enough.
+    unsafe { state.write(State { ready: READY, function, argument, raw, seal }) };
+    Ok(QC_OK)
+}
+
+/// Makes `timer` an idle timer of `machine` (NULL: the default one) that calls `function` with `argument`.
+/// `flags` are QC_TIMER_*. No run of the timer may be under way. Any thread.
+///
+/// Errors: QC_ERROR_BUSY when the timer is pending: it stays so; QC_ERROR_INVALID; QC_ERROR_SYSTEM when the
+/// default machine cannot be started.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_init(
     timer: *mut qc_timer,
@@ -163,14 +196,8 @@ pub unsafe extern "C" fn qc_timer_init(
     argument: *mut c_void,
     flags: u32,
 ) -> qc_result {
-    guard(|| {
-        let timer = NonNull::new(timer).filter(|timer| timer.is_aligned()).ok_or(QC_ERROR_INVALID)?;
-        let function = function.ok_or(QC_ERROR_INVALID)?;
-        let options = options_of(flags).ok_or(QC_ERROR_INVALID)?;
-        // SAFETY: the caller passes a place for a timer.
-        unsafe { write(timer, machine_at(machine)?, options, Target { function, argument }) };
-        Ok(QC_OK)
-    })
+    // SAFETY: the caller passes NULL or a place for a timer.
+    guard(|| unsafe { init(timer, machine, options_of(flags), Target { function, argument }) })
 }
 
 /// The same for an exact timer that may run up to `slack` ns late, so that one wake-up serves several.
@@ -182,14 +209,9 @@ pub unsafe extern "C" fn qc_timer_init_exact(
     argument: *mut c_void,
     slack: u64,
 ) -> qc_result {
-    guard(|| {
-        let timer = NonNull::new(timer).filter(|timer| timer.is_aligned()).ok_or(QC_ERROR_INVALID)?;
-        let function = function.ok_or(QC_ERROR_INVALID)?;
-        let options = TimerOptions::new().precision(Precision::Exact).slack(Duration::from_nanos(slack));
-        // SAFETY: the caller passes a place for a timer.
-        unsafe { write(timer, machine_at(machine)?, options, Target { function, argument }) };
-        Ok(QC_OK)
-    })
+    let options = TimerOptions::new().precision(Precision::Exact).slack(Duration::from_nanos(slack));
+    // SAFETY: the caller passes NULL or a place for a timer.
+    guard(|| unsafe { init(timer, machine, Some(options), Target { function, argument }) })
 }
 
 /// An arm in the numbers of C.
@@ -201,7 +223,8 @@ fn arm(timer: *mut qc_timer, act: impl FnOnce(&CallbackTimer) -> Result<bool, Ar
 /// at once. Ends its periods. Returns 1 when it was pending before, else 0. Any thread, also in a callback.
 /// Cost: a lock.
 ///
-/// Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_INVALID; QC_ERROR_NO_LANE of a pinned timer.
+/// Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_PANIC of a machine that broke down,
+/// QC_ERROR_INVALID; QC_ERROR_NO_LANE of a pinned timer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_arm_at(timer: *mut qc_timer, at: u64) -> qc_result {
     arm(timer, |timer| timer.arm_at(Nanos(at)))
@@ -297,7 +320,7 @@ pub unsafe extern "C" fn qc_timer_is_running(timer: *const qc_timer) -> qc_resul
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_run_release(run: *const qc_run) -> qc_result {
     guard(|| {
-        let run = NonNull::new(run.cast_mut()).ok_or(QC_ERROR_INVALID)?;
+        let run = place(run.cast_mut())?;
         // SAFETY: the caller passes what its callback got, while it runs.
         let internal = unsafe { run.as_ref() }.internal;
         // SAFETY: `call` wrote it, and waits for the callback.

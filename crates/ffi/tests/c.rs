@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-const PROGRAMS: [&str; 5] = ["basic", "stress", "race", "memory", "lanes"];
+const PROGRAMS: [&str; 6] = ["basic", "stress", "race", "memory", "lanes", "misuse"];
 
 /// Those of `examples/c`, and what makes a run short.
 const EXAMPLES: [(&str, &[&str]); 3] = [("epoll", &[]), ("poll_mode", &[]), ("poll_loop", &["300"])];
@@ -74,6 +74,13 @@ fn programs_in_c() {
     }
 }
 
+/// Goal: what a program must not do and the library can notice is refused. Method: `tests/c/misuse.c`, alone.
+#[test]
+fn misuse_is_refused() {
+    let compiled = compile("misuse", "alone", &[]).unwrap_or_else(|error| panic!("misuse.c: {error}"));
+    run(&mut Command::new(compiled));
+}
+
 /// Goal: the examples work, as they end with an error where something is not as they say. Method: each of
 /// them, with nothing to read.
 #[test]
@@ -130,7 +137,7 @@ fn programs_under_valgrind() {
         left_out("programs_under_valgrind", format_args!("valgrind: {error}"));
         return;
     }
-    for program in ["basic", "race"] {
+    for program in ["basic", "race", "misuse"] {
         let compiled =
             compile(program, "valgrind", &[]).unwrap_or_else(|error| panic!("{program}.c: {error}"));
         run(Command::new("valgrind")

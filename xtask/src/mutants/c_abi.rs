@@ -66,8 +66,8 @@ pub(super) const C_ABI: &[Mutant] = &[
         "any-thread-turns-a-lane",
         "a lane is its thread's alone",
         CPU,
-        "if unsafe { (*cpu.as_ptr()).thread } != thread::current().id() {",
-        "if unsafe { (*cpu.as_ptr()).thread } != thread::current().id() && cpu.as_ptr().is_null() {",
+        "if CLAIMED.get() != cpu {",
+        "if CLAIMED.get() != cpu && cpu.is_null() {",
     ),
     mutant(
         "block-twice",

@@ -1,9 +1,9 @@
 //! Mutants of files, hostile input and terminals: what is written as root, what is opened of a tree from
-//! elsewhere, and what reaches a terminal.
+//! elsewhere, what reaches a terminal, and what the C interface refuses.
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{CommandUnits, ExplainUnits, Hostile, TraceUnits};
+use super::killer::Suite::{CPrograms, CommandUnits, ExplainUnits, Hostile, LiveUnits, TraceUnits};
 
 const ATOMIC_FILE: &str = "crates/cli/src/atomic_file.rs";
 const BELOW: &str = "crates/explain/src/host/below.rs";
@@ -11,7 +11,7 @@ const VISIBLE: &str = "crates/trace/src/visible.rs";
 const EXPANSION: &str = "crates/trace/src/expansion.rs";
 const OUTPUT: &str = "crates/cli/src/output.rs";
 
-/// Files, hostile input and terminals.
+/// Files, hostile input, terminals, and misuse by C.
 pub(super) const FILES: &[Mutant] = &[
     Mutant {
         name: "planted-link",
@@ -138,5 +138,29 @@ pub(super) const FILES: &[Mutant] = &[
         right: "None => Err(ReadError::Empty),",
         wrong: "None => Ok(annotation),",
         killers: &[Test(TraceUnits, "reader::tests::garbage_is_refused_early")],
+    },
+    Mutant {
+        name: "broken-in-silence",
+        rule: "a machine whose helper died takes no arms",
+        file: "crates/live/src/machine/helper.rs",
+        right: ".is_err() && self.life.break_down()",
+        wrong: ".is_err() && self.life.is_broken()",
+        killers: &[Test(LiveUnits, "machine::tests::a_machine_whose_helper_died_says_so")],
+    },
+    Mutant {
+        name: "init-over-a-pending-timer",
+        rule: "a pending timer of C is not initialised",
+        file: "crates/ffi/src/timer.rs",
+        right: "if timer_at(timer).is_ok_and(|timer| timer.is_pending() && timer.machine().is_running()) {",
+        wrong: "if timer_at(timer).is_ok_and(|timer| timer.is_pending() && !timer.machine().is_running()) {",
+        killers: &[Test(CPrograms, "misuse_is_refused")],
+    },
+    Mutant {
+        name: "released-lane-touched",
+        rule: "a lane that was released is not found again",
+        file: "crates/ffi/src/cpu.rs",
+        right: "        CLAIMED.set(null_mut());\n",
+        wrong: "",
+        killers: &[Test(CPrograms, "misuse_is_refused")],
     },
 ];

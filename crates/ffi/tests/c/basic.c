@@ -264,7 +264,7 @@ static void end_itself(void *argument, const qc_run *run) {
 static void memory_freed_in_the_callback(void) {
     atomic_uint ended = 0;
     for (unsigned at = 0; at < 100; at++) {
-        struct own *own = malloc(sizeof *own);
+        struct own *own = calloc(1, sizeof *own);
         CHECK(own != NULL);
         own->ended = &ended;
         EXPECT(QC_OK, qc_timer_init(&own->timer, NULL, end_itself, own, QC_TIMER_TICK));

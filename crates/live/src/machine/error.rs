@@ -51,6 +51,10 @@ pub enum ArmError {
     /// This process is a child that was forked: it has the machine's memory and none of its threads.
     #[error("the machine belongs to the parent of this process; start another one")]
     Forked,
+    /// The machine's helper thread died of a bug of this library, so timers would not run. Its message is on
+    /// standard error.
+    #[error("the machine broke down, by a bug of quietcore whose message is on standard error")]
+    Broken,
     /// A pinned timer needs a lane that turns for its CPU.
     #[error("no lane turns for CPU {cpu}")]
     NoLane {

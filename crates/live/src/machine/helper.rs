@@ -8,6 +8,7 @@
 use super::Machine;
 use super::error::StartError;
 use quietcore_core::{CpuId, IdleDecision, Nanos};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 use std::thread;
 
@@ -17,8 +18,16 @@ impl Machine {
             // A moment is as late as the kernel's timers are; the default slack would add 50 us.
             let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
             self.join_own_threads();
-            if self.lanes.exist() { self.stand_sentinel() } else { self.help() }
+            self.survive(|| if self.lanes.exist() { self.stand_sentinel() } else { self.help() });
         })
+    }
+
+    /// Runs the helper's code. User code is caught where it is called, so a panic that comes here is a bug of
+    /// ours, and its message was printed. No thread would run what is armed from now on, so nothing is.
+    pub(super) fn survive(&self, help: impl FnOnce()) {
+        if catch_unwind(AssertUnwindSafe(help)).is_err() && self.life.break_down() {
+            self.send_threads_home();
+        }
     }
 
     /// A thread that [`shutdown`](Self::shutdown) waits for.

@@ -159,13 +159,18 @@ impl Machine {
     /// Why the machine takes no arms any more. Cost: two loads.
     ///
     /// # Errors
-    /// [`ArmError::ShutDown`], or in a forked child [`ArmError::Forked`].
+    /// [`ArmError::ShutDown`], in a forked child [`ArmError::Forked`], or after a bug of ours
+    /// [`ArmError::Broken`].
     #[inline]
     pub fn check_alive(&self) -> Result<(), ArmError> {
         if self.life.is_forked() {
             return Err(ArmError::Forked);
         }
-        if self.life.is_running() { Ok(()) } else { Err(ArmError::ShutDown) }
+        match self.life.is_running() {
+            true => Ok(()),
+            false if self.life.is_broken() => Err(ArmError::Broken),
+            false => Err(ArmError::ShutDown),
+        }
     }
 
     /// Whether it takes arms, and timers do not keep where they come from. Cost: two loads.
@@ -236,11 +241,7 @@ impl Machine {
         // By each caller: the first one may not have come to it yet.
         self.core.close();
         if is_first {
-            self.events.end();
-            self.alarm.end();
-            self.lanes.wake_all();
-            self.lanes.wake_ksoftirqds();
-            self.blocking.end();
+            self.send_threads_home();
         }
         self.end_tasks();
         if RunScope::is_here() {
@@ -249,13 +250,22 @@ impl Machine {
         // Another one that waits here for the same threads holds the lock until they have ended.
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for thread in threads.drain(..) {
-            // A helper that panicked has said so.
+            // One that panicked has said so.
             let _ = thread.join();
         }
         drop(threads);
         self.run_ends.wait_while(|| self.core.has_runs());
         // What the last of them has woken.
         self.end_tasks();
+    }
+
+    /// The machine runs no more: its threads are to look at that, and end. Once, by the thread that ended it.
+    fn send_threads_home(&self) {
+        self.events.end();
+        self.alarm.end();
+        self.lanes.wake_all();
+        self.lanes.wake_ksoftirqds();
+        self.blocking.end();
     }
 
     /// Drops what waits to be run, and the futures of all tasks that do not run just now; those that do are

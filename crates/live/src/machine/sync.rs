@@ -12,10 +12,13 @@ pub(super) struct Life {
     forks: u32,
 }
 
+/// In the order in which a machine can come to them.
 const RUNNING: u8 = 0;
-const SHUT_DOWN: u8 = 1;
 /// Running, and timers keep where they are armed.
-const RECORDS_LOCATIONS: u8 = 2;
+const RECORDS_LOCATIONS: u8 = 1;
+/// The helper died of a bug of ours.
+const BROKEN: u8 = 2;
+const SHUT_DOWN: u8 = 3;
 
 impl Life {
     pub(super) fn new(locations: RecordLocations) -> Self {
@@ -27,7 +30,13 @@ impl Life {
     #[inline]
     pub(super) fn is_running(&self) -> bool {
         // Relaxed: an arm that comes at the same moment as a shutdown may win.
-        self.word.load(Ordering::Relaxed) != SHUT_DOWN
+        self.word.load(Ordering::Relaxed) <= RECORDS_LOCATIONS
+    }
+
+    /// Whether it ended by a bug of ours.
+    pub(super) fn is_broken(&self) -> bool {
+        // Relaxed: see `is_running`.
+        self.word.load(Ordering::Relaxed) == BROKEN
     }
 
     /// Whether it is, and arm locations are not recorded.
@@ -46,12 +55,18 @@ impl Life {
     /// Says whether it was running.
     pub(super) fn shut_down(&self) -> bool {
         // Release: pairs with Acquire in `is_over`: who joins the threads sees what was done before.
-        self.word.swap(SHUT_DOWN, Ordering::Release) != SHUT_DOWN
+        self.word.swap(SHUT_DOWN, Ordering::Release) <= RECORDS_LOCATIONS
+    }
+
+    /// Says whether it was running. One that was shut down stays so.
+    pub(super) fn break_down(&self) -> bool {
+        // Release: as in `shut_down`.
+        self.word.fetch_max(BROKEN, Ordering::Release) <= RECORDS_LOCATIONS
     }
 
     pub(super) fn is_over(&self) -> bool {
-        // Acquire: pairs with Release in `shut_down`.
-        self.word.load(Ordering::Acquire) == SHUT_DOWN
+        // Acquire: pairs with Release in `shut_down` and `break_down`.
+        self.word.load(Ordering::Acquire) >= BROKEN
     }
 }
 

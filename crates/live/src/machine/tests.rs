@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "its user's half of the promise")]
 
-use super::Machine;
+use super::{ArmError, Machine};
 use crate::payload::{Payload, WakeEntry};
 use crate::words::waker_cell::WakerCell;
 use core::task::Waker;
@@ -49,4 +49,21 @@ fn the_helper_wakes_what_is_due() {
     assert_eq!((spare.ran_for_others, spare.lateness.len()), (4, 4), "{metrics:?}");
     assert_eq!(metrics.sum(|cpu| cpu.bases.ran_elsewhere), 4);
     machine.shutdown();
+}
+
+/// Goal: a machine whose helper died refuses instead of taking arms that no thread runs, and can still be
+/// shut down. Method: what guards the helper's code, around a panic, before and after a shutdown.
+#[test]
+fn a_machine_whose_helper_died_says_so() {
+    let machine = Machine::start().expect("starts");
+    assert_eq!(machine.check_alive(), Ok(()));
+    machine.survive(|| panic!("this message belongs to a test"));
+    assert_eq!(machine.check_alive(), Err(ArmError::Broken));
+    assert!(!machine.is_running());
+    let timer = machine.timer(crate::TimerOptions::new(), |_| ());
+    assert_eq!(timer.arm_after(Duration::ZERO), Err(ArmError::Broken));
+    machine.shutdown();
+    assert_eq!(machine.check_alive(), Err(ArmError::ShutDown));
+    machine.survive(|| panic!("this message belongs to a test"));
+    assert_eq!(machine.check_alive(), Err(ArmError::ShutDown));
 }
