@@ -28,7 +28,6 @@ usage: cargo xtask COMMAND
   mutants [NAME] [--times N]   breaks one rule at a time and expects the tests to notice, N times of N; NAME
                         chooses mutants or lists
   dist                  builds the binary to give away, target/dist/quietcore, and checks it
-  deny                  whether the dependencies are what deny.toml allows; needs cargo-deny and the network
   verify DIR            replays every recording in DIR through the wheel: no line may contradict it
   packets [PART]...     packet schedulers on network devices beside the kernel's own; as root; PART: seed, ping,
                         shape, throughput
@@ -48,7 +47,6 @@ fn main() -> ExitCode {
         },
         ["tidy"] => tidy::command(),
         ["dist"] => dist::command(),
-        ["deny"] => ci::deny(),
         ["verify", folder] => verify::command(folder),
         ["packets", names @ ..] => packets::command(names),
         ["packets-load", words @ ..] => packets::load::command(words),

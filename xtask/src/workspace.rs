@@ -116,6 +116,12 @@ pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
     Err(Failure::new(what, "run this command by hand"))
 }
 
+/// A program of that name is in a folder of `PATH`.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+}
+
 /// The value of the first `"key":"..."` in JSON text; enough for what cargo prints about itself.
 pub(crate) fn json_string(text: &str, key: &str) -> Option<String> {
     let (_, rest) = text.split_once(&format!("\"{key}\":\""))?;
@@ -148,6 +154,11 @@ mod tests {
         assert_eq!(json_string(text, "target_directory").as_deref(), Some("C:\\b \"c\"A"));
         assert_eq!(json_string(text, "b"), None);
         assert_eq!(json_string(r#"{"a":"never ends"#, "a"), None);
+    }
+
+    #[test]
+    fn what_is_on_the_path_is_installed() {
+        assert!(is_installed("sh") && !is_installed("no-such-program-here"));
     }
 
     /// Goal: a failure says which command and what to do. Method: a program that is nowhere.

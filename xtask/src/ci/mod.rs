@@ -43,7 +43,7 @@ impl Step {
     }
 }
 
-const STEPS: [Step; 18] = [
+const STEPS: [Step; 19] = [
     Step::new("fmt", "cargo fmt --all --check", rust_steps::fmt),
     Step::new("clippy", "cargo clippy, all targets, warnings are errors", rust_steps::clippy),
     Step::new("tests", "cargo test --workspace", rust_steps::tests),
@@ -56,6 +56,8 @@ const STEPS: [Step; 18] = [
     Step::new("bench", "the benchmarks compile and run in small", rust_steps::bench),
     Step::new("fuzz", "the checks of the fuzz targets, on their seeds", rust_steps::fuzz),
     Step::new("tidy", "the rules of style that a program can check", tidy),
+    Step::new("deny", "licences, versions and sources of the dependencies", deny::deny)
+        .unless(deny::is_missing),
     Step::new("count", "explain's figures, counted a second time in Python", python::count),
     Step::new("perfetto", "explain's Perfetto traces against the schema", python::perfetto),
     Step::new("hostile", "explain with input that is hard to read, in 256 MiB", scripts::hostile),
@@ -81,12 +83,6 @@ fn mutants(_: &Workspace, options: &CiOptions) -> Result<(), Failure> {
             Err(Failure::new(format!("{survivors} mutants survived"), remedy))
         }
     }
-}
-
-/// Asks about the dependencies alone.
-pub(crate) fn deny() -> ExitCode {
-    let asked = Workspace::open().and_then(|workspace| deny::deny(&workspace, &CiOptions::default()));
-    crate::workspace::exit_code("deny", asked)
 }
 
 /// The steps as the help text lists them.
