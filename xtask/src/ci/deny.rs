@@ -2,7 +2,7 @@
 //! twice, sources.
 //!
 //! Known holes are no part of it: their list is not everywhere to be had, and changes by itself. A release
-//! asks for them: `cargo deny check advisories` (CONTRIBUTING.md).
+//! asks for them: `cargo deny check advisories` (CONTRIBUTING.md). Dependencies of tests alone are not asked.
 
 use super::options::CiOptions;
 use crate::workspace::{Failure, Workspace, is_installed, run};
@@ -13,7 +13,7 @@ pub(super) fn is_missing() -> Option<&'static str> {
 }
 
 pub(super) fn deny(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
-    let mut check = workspace.cargo(&["deny", "--all-features", "--locked", "check"]);
+    let mut check = workspace.cargo(&["deny", "--workspace", "--all-features", "--locked", "check"]);
     check.args(["licenses", "bans", "sources"]);
     run(&mut check, "take a dependency out, or say in deny.toml why it may stay")
 }
