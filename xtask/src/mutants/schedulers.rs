@@ -130,14 +130,6 @@ pub(super) const SCHEDULERS: &[Mutant] = &[
         killers: TREES,
     },
     Mutant {
-        name: "hfsc-child-limit-ignored",
-        rule: "a parent may send when its limit and a child's let it",
-        file: HFSC_SHARE,
-        right: "share.own_fit.max(below)",
-        wrong: "share.own_fit",
-        killers: TREES,
-    },
-    Mutant {
         name: "cbq-bounded-borrows",
         rule: "a bounded class does not borrow",
         file: CBQ_SERVE,
