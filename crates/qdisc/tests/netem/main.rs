@@ -209,3 +209,32 @@ proptest! {
         prop_assert_eq!((netem.dequeue(now), netem.statistics().backlog), (Dequeued::Empty, 0));
     }
 }
+
+/// Goal: a slot is over when its packets or its bytes are used up, whichever is first. Method: three packets
+/// of 100 bytes at the moment at which a slot opens; the next one opens after 1000 ns.
+#[test]
+fn a_slot_ends_with_its_packets_or_its_bytes() {
+    for (packets, bytes, first) in
+        [(2, 0, 2), (0, 200, 2), (0, 150, 2), (0, 100, 1), (1, 1_000, 1), (0, 0, 3)]
+    {
+        let spacing = SlotSpacing::Between { min: Nanos(1_000), max: Nanos(1_000) };
+        let slot = Some(NetemSlot { spacing, packets, bytes });
+        let settings = NetemSettings { slot, ..NetemSettings::default() };
+        let mut netem = Netem::new(settings, || 0, Nanos(0)).expect("they go together");
+        for number in 0..3 {
+            let parcel =
+                Parcel { number, bytes: 100, flips: Vec::new(), is_capable: false, is_marked: false };
+            assert!(netem.enqueue(Nanos(0), parcel).is_accepted());
+        }
+        let mut left = 0;
+        let next = loop {
+            match netem.dequeue(Nanos(0)) {
+                Dequeued::Packet(_) => left += 1,
+                Dequeued::Throttled(until) => break Some(until),
+                Dequeued::Empty => break None,
+            }
+        };
+        let expected = if first < 3 { Some(Nanos(1_000)) } else { None };
+        assert_eq!((left, next), (first, expected), "a slot of {packets} packets and {bytes} bytes");
+    }
+}
