@@ -10,10 +10,16 @@ use quietcore_verify::whatif::{
     Excluded, LoadFacts, LoadReader, RecordedLoad, WhatifFigures, WhatifQuestion, answer,
 };
 
+/// A machine of thousands of CPUs takes a second per replay, and shows nothing that a smaller one does not.
+const CPUS_MAX: u16 = 256;
+
 /// Reads `bytes` as `quietcore whatif` does, asks under every policy, and asserts all of it.
 pub fn check_whatif(bytes: &[u8]) {
     let Some(load) = load(bytes) else { return };
     assert!(!load.is_empty(), "a load without an arm is refused");
+    if load.cpus() > CPUS_MAX {
+        return;
+    }
     let list = |text: &str| text.parse::<CpuSet>().expect("a kernel list");
     for (policy, excluded, kept_awake) in [
         (Policy::Pull, Excluded::AsRecorded, CpuSet::new()),
@@ -30,7 +36,8 @@ pub fn check_whatif(bytes: &[u8]) {
             }
         };
         assert_eq!(answer(&load, &question).as_ref(), Ok(&found), "{question:?} has two answers");
-        [&found.before, &found.after].map(check_figures);
+        check_figures(&found.before);
+        check_figures(&found.after);
         let agreement = found.agreement;
         assert!(agreement.same_cpu <= agreement.expired_in_both, "{agreement:?}");
         assert_eq!(
