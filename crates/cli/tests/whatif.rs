@@ -111,6 +111,31 @@ fn the_text_has_before_after_and_the_assumptions() {
     }
 }
 
+/// Goal: what was not recorded is no number, beside replays that have one. Method: CPU 0 arms a timer and
+/// goes idle, CPU 1 is isolated and busy; the recording has no expiries.
+#[test]
+fn what_was_not_recorded_is_no_number() {
+    let (late, soon) = ("expires=9999 [timeout=8999] cpu=1", "expires=1009 [timeout=9] cpu=0");
+    let input = format!(
+        "# kernel: Linux 6.12.1, HZ=250\n# isolated: 1; nohz_full: -\n\
+         a-9 [001] d..2. 1.000000: timer_start: timer=02 function=g {late} idx=1 flags=\n\
+         a-8 [000] d..2. 1.000100: timer_start: timer=01 function=f {soon} idx=1 flags=\n\
+         b-0 [000] d..2. 1.000200: timer_base_idle: is_idle=1 cpu=0\n\
+         a-9 [001] d..2. 1.100000: timer_cancel: timer=02\n"
+    );
+    let shown = text(&whatif(&["-", "--policy", "stay"], input.as_bytes()).stdout);
+    let row = |name: &str| {
+        let line = shown.lines().find(|line| line.trim_start().starts_with(name));
+        line.unwrap_or_else(|| panic!("no {name} in {shown}"))
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(row("foreign timers"), "foreign timers on isolated CPUs - 1 0");
+    assert!(row("1 ").starts_with("1 - 1 0 "), "{shown}");
+    assert_eq!(row("same CPU"), "same CPU not known: no expiry was recorded");
+}
+
 /// Goal: every key is documented, and what explain counts has explain's names and numbers.
 #[test]
 fn the_json_has_the_documented_keys_and_explains_numbers() {

@@ -98,10 +98,9 @@ fn top_cpu(of: &Disturbance) -> String {
 /// Foreign timers and wake-ups, CPU by CPU.
 fn cpus(page: &mut Page, comparison: &WhatifComparison<'_>) {
     let (before, after) = (&comparison.answer.before, &comparison.answer.after);
-    let empty = CountByNumber::new();
-    let by_cpu = |of: &'_ Disturbance| of.by_cpu.clone().unwrap_or_default();
-    let foreign = [comparison.recorded.foreign, &before.foreign, &after.foreign].map(by_cpu);
-    let touched: BTreeSet<u16> = foreign.iter().flat_map(|counts| counts.keys().copied()).collect();
+    let sides = [comparison.recorded.foreign, &before.foreign, &after.foreign];
+    let foreign = sides.map(|of| of.by_cpu.as_ref());
+    let touched: BTreeSet<u16> = foreign.iter().flatten().flat_map(|counts| counts.keys().copied()).collect();
     if touched.is_empty() {
         return;
     }
@@ -110,9 +109,11 @@ fn cpus(page: &mut Page, comparison: &WhatifComparison<'_>) {
         "  {:<8} {:>10} {:>10} {:>10} {:>16} {:>10}",
         "CPU", "recorded", "before", "after", "wake-ups before", "after"
     ));
-    let get = |counts: &CountByNumber, cpu: u16| counts.get(&cpu).copied().unwrap_or(0);
+    let get = |counts: &CountByNumber, cpu: u16| counts.get(&cpu).copied().unwrap_or(0).to_string();
+    let nothing = "-".to_owned();
     for &cpu in touched.iter().take(CPU_ROWS_MAX) {
-        let [recorded, was, is] = [0, 1, 2].map(|side| get(foreign.get(side).unwrap_or(&empty), cpu));
+        let [recorded, was, is] =
+            foreign.map(|counts| counts.map_or(nothing.clone(), |counts| get(counts, cpu)));
         let wakeups = [before, after].map(|of| get(&of.wakeups.by_cpu, cpu));
         let [woken, wakes] = wakeups;
         page.line(&format!("  {cpu:<8} {recorded:>10} {was:>10} {is:>10} {woken:>16} {wakes:>10}"));
@@ -125,6 +126,10 @@ fn cpus(page: &mut Page, comparison: &WhatifComparison<'_>) {
 fn agreement(page: &mut Page, comparison: &WhatifComparison<'_>) {
     let agreement = &comparison.answer.agreement;
     page.heading("How far \"before\" is what was recorded");
+    if comparison.recorded.timers.expired.is_none() {
+        page.item(2, "same CPU", LABEL, "not known: no expiry was recorded");
+        return;
+    }
     let share = match agreement.expired_in_both {
         0 => String::new(),
         both => format!(" ({:.1} %)", agreement.same_cpu as f64 * 100.0 / both as f64),
