@@ -257,11 +257,14 @@ mod tests {
         assert_eq!(intruders(address), NONE, "it is no longer shared");
     }
 
-    /// Goal: an open port is shared with no socket of any user. Method: every choice of the two options.
+    /// Goal: an open port is shared with no socket of any user. Method: every choice of the two options, and
+    /// those that the two sockets have.
     #[test]
     fn an_open_port_is_not_shared() {
         let end = RelayEnd { listen: "127.0.0.1:0".parse().unwrap(), peer: "127.0.0.1:9".parse().unwrap() };
         let port = Port::open(end).unwrap();
         assert_eq!(intruders(port.end.listen), [""; 0]);
+        let shared = [&port.of_peer, &port.of_strangers].map(sockopt::socket_reuseport);
+        assert_eq!(shared, [Ok(false); 2], "neither lets another one in, whatever the other one does");
     }
 }
