@@ -126,12 +126,13 @@ calls=open,openat,openat2,creat,mkdir,mkdirat,rmdir,unlink,unlinkat
 calls+=,rename,renameat,renameat2,link,linkat,truncate,mount
 changing='O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|creat\(|mkdir|rmdir|unlink|rename|link|truncate|mount\('
 own_instance='/sys/kernel/tracing/instances/quietcore-[0-9]+-[0-9]+'
-own_file="\"$folder[/\"]|\"/proc/self/fd/[0-9]+\", AT_FDCWD, \"$folder/"
+# By name, or below the folder's own descriptor by a name without a folder in it.
+own_file="\"$folder[/\"]|<$folder>, \"[^/\"]+\""
 if command -v strace >/dev/null; then
     for verb in "--live 2s" "doctor" "explain recordings/g612-c16-iso.txt.zst --perfetto $folder/t.pftrace" \
         "explain --live 2s --perfetto $folder/t.pftrace --openmetrics $folder/m.prom"; do
         # shellcheck disable=SC2086
-        strace -f -e "trace=$calls" -o "$folder/strace" "$quietcore" $verb >/dev/null 2>&1
+        strace -f -y -e "trace=$calls" -o "$folder/strace" "$quietcore" $verb >/dev/null 2>&1
         grep -E "$changing" "$folder/strace" | grep -vE "readlink|ENOENT|$own_instance" |
             grep -vE "$own_file" | grep -vE '^[0-9]+ +(--- |\+\+\+ )' >"$folder/writes" || true
         check "nothing opened for writing elsewhere by: quietcore ${verb//$folder\//}" \
