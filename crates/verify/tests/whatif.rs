@@ -269,7 +269,8 @@ fn only_cancels_without_an_expiry_are_inputs() {
     let text = trace("6.12.1", 1, "", &lines);
     let after = ask(&text, &under(Policy::Stay));
     assert_eq!((after.after.expired, after.after.pending, after.after.superseded), (1, 1, 0));
-    assert_eq!((after.agreement.expired_in_both, after.agreement.same_cpu), (1, 1));
+    let agreement = after.agreement.expect("an expiry was recorded");
+    assert_eq!((agreement.expired_in_both, agreement.same_cpu), (1, 1));
 }
 
 /// Goal: a kernel that only says when it stops its tick: idle from there to the next event of a task.
@@ -396,7 +397,7 @@ fn before_is_close_to_the_recording() {
         assert_eq!(top, Some(1), "{name}: {by_cpu:?}");
         let (is, was) = (answer.before.remote.total.expect("a count"), report.remote.total.expect("a count"));
         assert!(is.abs_diff(was) * 20 <= was, "{name}: {is} remote for {was}");
-        let agreement = answer.agreement;
+        let agreement = answer.agreement.expect("expiries were recorded");
         let share = agreement.same_cpu as f64 / agreement.expired_in_both as f64;
         assert!(share > 0.88, "{name}: {agreement:?}");
         assert!(
@@ -480,7 +481,7 @@ fn where_the_kernel_ran_a_timer_decides_nothing() {
     let after = ask(altered.as_bytes(), &excluding("1-3"));
     assert_eq!(after.before, before.before);
     assert_eq!(after.after, before.after);
-    let [was, is] = [before, after].map(|answer| answer.agreement);
+    let [was, is] = [before, after].map(|answer| answer.agreement.expect("expiries were recorded"));
     assert_eq!((was.expired_in_both, was.recorded_only), (is.expired_in_both, is.recorded_only));
     assert!(is.same_cpu * 2 < was.same_cpu, "{is:?} after {was:?}");
 }

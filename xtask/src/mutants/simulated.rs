@@ -12,7 +12,26 @@ const NAMED: &[Killer] = &[Killer::Test(Suite::SimUnits, "figures::tests::every_
 const ORIGINS: &[Killer] =
     &[Killer::Test(Suite::SimUnits, "scenario::costs::tests::every_origin_has_its_line")];
 
+const THREAD: &[Killer] =
+    &[Killer::Test(Suite::SimUnits, "world::tasks::threads::tests::figures_of_a_thread")];
+
 pub(super) const SIMULATOR: &[Mutant] = &[
+    Mutant {
+        name: "last-is-least",
+        rule: "a thread's last latency is not its shortest",
+        file: "crates/sim/src/world/tasks/threads.rs",
+        right: "act_ns: of_runs(self.last),",
+        wrong: "act_ns: of_runs(self.least),",
+        killers: THREAD,
+    },
+    Mutant {
+        name: "thread-without-runs",
+        rule: "a thread that never ran has no latency",
+        file: "crates/sim/src/world/tasks/threads.rs",
+        right: "(self.cycles > 0).then_some(nanos)",
+        wrong: "Some(nanos)",
+        killers: THREAD,
+    },
     Mutant {
         name: "throughput-doubled",
         rule: "throughput is requests per second",

@@ -154,12 +154,12 @@ fn cyclictest(page: &mut Page, variants: &[VariantOutcome]) {
             variant.label
         ));
         for (number, thread) in realtime.threads.iter().enumerate() {
-            let us = |ns: u64| ns / 1_000;
+            let us = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| (ns / 1_000).to_string());
             page.line(&format!(
-                "T:{number:2} ({:5}) P:{:2} I:{} C:{:7} Min:{:7} Act:{:5} Avg:{:5} Max:{:8}",
+                "T:{number:2} ({:5}) P:{:2} I:{} C:{:7} Min:{:>7} Act:{:>5} Avg:{:>5} Max:{:>8}",
                 thread.task,
                 thread.priority,
-                us(thread.interval_ns),
+                thread.interval_ns / 1_000,
                 thread.cycles,
                 us(thread.min_ns),
                 us(thread.act_ns),

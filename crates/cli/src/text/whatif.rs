@@ -124,12 +124,11 @@ fn cpus(page: &mut Page, comparison: &WhatifComparison<'_>) {
 }
 
 fn agreement(page: &mut Page, comparison: &WhatifComparison<'_>) {
-    let agreement = &comparison.answer.agreement;
     page.heading("How far \"before\" is what was recorded");
-    if comparison.recorded.timers.expired.is_none() {
+    let Some(agreement) = &comparison.answer.agreement else {
         page.item(2, "same CPU", LABEL, "not known: no expiry was recorded");
         return;
-    }
+    };
     let share = match agreement.expired_in_both {
         0 => String::new(),
         both => format!(" ({:.1} %)", agreement.same_cpu as f64 * 100.0 / both as f64),

@@ -22,14 +22,14 @@ pub struct CyclicThread {
     pub expected: u64,
     /// Those of them that were over when it had run the one before.
     pub skipped: u64,
-    /// The shortest.
-    pub min_ns: u64,
+    /// The shortest; this and the next three are `None` when it never ran.
+    pub min_ns: Option<u64>,
     /// The last.
-    pub act_ns: u64,
+    pub act_ns: Option<u64>,
     /// The mean, rounded down.
-    pub avg_ns: u64,
+    pub avg_ns: Option<u64>,
     /// The longest.
-    pub max_ns: u64,
+    pub max_ns: Option<u64>,
     /// The distribution; `None` when it never ran.
     pub latency_ns: Option<SpanQuantiles>,
 }

@@ -216,8 +216,11 @@ pub(super) fn levels(load: &RecordedLoad) -> Levels {
     Levels::new(load.cpus, nodes.len() as u16)
 }
 
-/// How often two runs of the same arms agree.
-pub(super) fn agreement(load: &RecordedLoad, replayed: &[(u32, CpuId)]) -> FigureAgreement {
+/// How often two runs of the same arms agree, if the recorded one is known.
+pub(super) fn agreement(load: &RecordedLoad, replayed: &[(u32, CpuId)]) -> Option<FigureAgreement> {
+    if load.ran_on.is_empty() {
+        return None;
+    }
     let mut agreement = FigureAgreement::default();
     for &(place, cpu) in replayed {
         match load.recorded_cpu(place) {
@@ -229,7 +232,7 @@ pub(super) fn agreement(load: &RecordedLoad, replayed: &[(u32, CpuId)]) -> Figur
         }
     }
     agreement.recorded_only = load.ran_on.len() as u64 - agreement.expired_in_both;
-    agreement
+    Some(agreement)
 }
 
 #[cfg(test)]
@@ -345,10 +348,12 @@ mod tests {
     #[test]
     fn agreement_is_arm_by_arm() {
         let ran_on = (0..8).map(|place| (place, cpu(0))).collect();
-        let load = RecordedLoad { ran_on, ..load() };
+        let mut load = RecordedLoad { ran_on, ..load() };
         let replayed = [(0, cpu(0)), (1, cpu(0)), (2, cpu(3)), (9, cpu(0))];
         let expected =
             FigureAgreement { expired_in_both: 3, same_cpu: 2, recorded_only: 5, replayed_only: 1 };
-        assert_eq!(agreement(&load, &replayed), expected);
+        assert_eq!(agreement(&load, &replayed), Some(expected));
+        load.ran_on.clear();
+        assert_eq!(agreement(&load, &replayed), None, "no expiry was recorded");
     }
 }

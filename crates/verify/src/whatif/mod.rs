@@ -66,8 +66,8 @@ pub struct WhatifAnswer {
     pub before: WhatifFigures,
     /// The replay of what was asked.
     pub after: WhatifFigures,
-    /// How `before` compares with the recording, expiry by expiry.
-    pub agreement: FigureAgreement,
+    /// How `before` compares with the recording, expiry by expiry; `None` when no expiry was recorded.
+    pub agreement: Option<FigureAgreement>,
     /// What both take for granted.
     pub assumptions: Vec<String>,
 }
