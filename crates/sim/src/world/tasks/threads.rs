@@ -109,9 +109,9 @@ mod tests {
         let none = state.figures(999);
         assert_eq!((none.expected, none.cycles), (0, 0));
         assert_eq!([none.min_ns, none.act_ns, none.avg_ns, none.max_ns], [None; 4]);
-        let lates =
+        let runs =
             [(1_300, 1_310, 2_000), (2_100, 4_300, 5_000), (5_500, 5_510, 6_000), (6_200, 6_210, 7_000)];
-        for (woken, done, next) in lates {
+        for (woken, done, next) in runs {
             state.wake(woken);
             assert_eq!(state.sleep(done), next);
         }
