@@ -99,8 +99,8 @@ mod tests {
     use crate::scenario::Cyclic;
     use quietcore_core::realtime::Priority;
 
-    /// Goal: each figure of a thread is its own, and of one that never ran there is none. Method: four runs of
-    /// an interval of 1000, the second of which takes 1200 too long; worked out by hand.
+    /// Goal: each figure of a thread is its own, and of one that never ran there is none. Method: four runs
+    /// of an interval of 1000, the second of which takes 1200 too long; worked out by hand.
     #[test]
     fn figures_of_a_thread() {
         let priority = Priority::new(80).expect("of a real-time task");
