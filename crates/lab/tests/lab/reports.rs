@@ -50,6 +50,8 @@ fn verdicts_follow_from_rounds() {
         ([1.0, 1.0], [9.0, 9.5], [2.0, 3.0], ComparisonVerdict::Better),
         ([1.0, 1.0], [2.0, 3.0], [9.0, 9.5], ComparisonVerdict::Worse),
         ([1.0, 1.0], [2.0, 4.0], [3.0, 9.5], ComparisonVerdict::NoDifference),
+        ([1.0, 1.0], [2.0, 9.5], [3.0, 4.0], ComparisonVerdict::NoDifference),
+        ([1.0, 1.0], [3.0, 4.0], [2.0, 9.5], ComparisonVerdict::NoDifference),
         ([1.0, 9.0], [9.0, 9.5], [2.0, 3.0], ComparisonVerdict::NoDifference),
     ] {
         assert_eq!(verdicts(&floor, &before, &after), [expected; 3], "{floor:?} {before:?} {after:?}");
