@@ -1,4 +1,4 @@
-//! COMMAND of `netem tun`: who runs it, and how it is started.
+//! COMMAND of `netem tun`: the user that runs it, and how it is started.
 //!
 //! It is the caller's program, with the caller's privileges, which the instance gives up. So a thread from
 //! before that starts it: the thread waits until there is a network namespace, enters it, becomes the user
