@@ -185,41 +185,14 @@ impl<'a> Segment<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Coalescer, HEADER, Offload, Segment, folded, sum};
+    use super::super::tcp_segment::{tcp_segment, with_right_checksum};
+    use super::{Coalescer, HEADER, Offload, Segment};
     use quietcore_qdisc::{IpPacket, Packet};
 
     /// A segment with right checksums: the byte `fill`, `length` times, at `sequence`.
-    fn segment(v4: &str, sequence: u32, length: usize, fill: u8) -> Vec<u8> {
-        let tcp = if v4 == "v4" { 20 } else { 40 };
-        let mut packet = vec![0; tcp + 20 + length];
-        let total = packet.len() as u16;
-        if tcp == 20 {
-            packet[..2].copy_from_slice(&[0x45, 0]);
-            packet[2..4].copy_from_slice(&total.to_be_bytes());
-            (packet[6], packet[8], packet[9]) = (0x40, 64, 6);
-            packet[12..20].copy_from_slice(&[10, 77, 0, 1, 10, 77, 0, 2]);
-            let checksum = !folded(sum(&packet[..20]));
-            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-        } else {
-            (packet[0], packet[6], packet[7]) = (0x60, 6, 64);
-            packet[4..6].copy_from_slice(&(total - 40).to_be_bytes());
-            (packet[23], packet[39]) = (1, 2);
-        }
-        packet[tcp..tcp + 4].copy_from_slice(&[0x12, 0x34, 0x14, 0x51]);
-        packet[tcp + 4..tcp + 8].copy_from_slice(&sequence.to_be_bytes());
-        (packet[tcp + 12], packet[tcp + 13], packet[tcp + 15]) = (0x50, 0x10, 99);
-        packet[tcp + 20..].fill(fill);
-        right(packet)
-    }
-
-    /// The same with the right checksum of TCP.
-    fn right(mut packet: Vec<u8>) -> Vec<u8> {
-        let tcp = if packet[0] >> 4 == 4 { 20 } else { 40 };
-        packet[tcp + 16..tcp + 18].fill(0);
-        let parsed = Segment::of(&packet).expect("it is a segment");
-        let checksum = !folded(parsed.pseudo_header(packet.len() - tcp) + sum(&packet[tcp..]));
-        packet[tcp + 16..tcp + 18].copy_from_slice(&checksum.to_be_bytes());
-        packet
+    fn segment(version: &str, sequence: u32, length: usize, fill: u8) -> Vec<u8> {
+        let at = if version == "v4" { 20 } else { 40 };
+        tcp_segment(at, 0, sequence, 0, &vec![fill; length])
     }
 
     /// What is written, one after the other: how many packets, and the bytes.
@@ -249,7 +222,7 @@ mod tests {
             let packets = [
                 segment(version, start, 100, 1),
                 segment(version, start.wrapping_add(100), 100, 2),
-                right(last),
+                with_right_checksum(last),
             ];
             let all = written(&packets);
             assert_eq!((all.len(), all[0].0), (1, 3), "{version}");
@@ -264,7 +237,7 @@ mod tests {
             let expected = if version == "v4" { packet.len() } else { packet.len() - 40 };
             assert_eq!(length, (expected as u16).to_be_bytes());
             // TCP's checksum is right once the reader has completed it.
-            assert!(Segment::of(&right(packet.to_vec())).unwrap().has_right_checksums());
+            assert!(Segment::of(&with_right_checksum(packet.to_vec())).unwrap().has_right_checksums());
         }
     }
 

@@ -139,6 +139,7 @@ impl<'a> Stream<'a> {
 mod tests {
     use super::super::checksum::{folded, sum};
     use super::super::coalesce::{Coalescer, Offload};
+    use super::super::tcp_segment::{tcp_segment, with_right_checksum};
     use super::super::virtio::{GSO_ECN, HEADER, NEEDS_CHECKSUM};
     use super::{NotCut, cut};
     use quietcore_qdisc::IpPacket;
@@ -159,38 +160,12 @@ mod tests {
         is_header_right && folded(pseudo_header + sum(&packet[at..])) == u16::MAX
     }
 
-    /// A segment of IPv4 (`at` is 20) or IPv6 (40): number `number` of those with 100 bytes each.
+    /// A segment of IPv4 (`at` is 20) or IPv6 (40): number `number` of those with 100 bytes each. Sequence
+    /// numbers and identifications wrap.
     fn segment(at: usize, number: u16, data: &[u8]) -> Vec<u8> {
-        let mut packet = vec![0; at + 32];
-        packet.extend_from_slice(data);
-        let length = packet.len() as u16;
-        if at == 20 {
-            packet[..2].copy_from_slice(&[0x45, 0]);
-            packet[2..4].copy_from_slice(&length.to_be_bytes());
-            packet[4..6].copy_from_slice(&(u16::MAX - 1).wrapping_add(number).to_be_bytes());
-            (packet[6], packet[8], packet[9]) = (0x40, 64, 6);
-            packet[12..20].copy_from_slice(&[10, 77, 0, 1, 10, 77, 0, 2]);
-            let checksum = !folded(sum(&packet[..20]));
-            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-        } else {
-            (packet[0], packet[6], packet[7]) = (0x60, 6, 64);
-            packet[4..6].copy_from_slice(&(length - 40).to_be_bytes());
-            (packet[23], packet[39]) = (1, 2);
-        }
+        let identification = (u16::MAX - 1).wrapping_add(number);
         let sequence = (u32::MAX - 150).wrapping_add(u32::from(number) * 100);
-        packet[at..at + 4].copy_from_slice(&[0x12, 0x34, 0x14, 0x51]);
-        packet[at + 4..at + 8].copy_from_slice(&sequence.to_be_bytes());
-        (packet[at + 12], packet[at + 13], packet[at + 15]) = (0x80, 0x10, 99);
-        right(packet, at)
-    }
-
-    /// The same with the right checksum of TCP.
-    fn right(mut packet: Vec<u8>, at: usize) -> Vec<u8> {
-        packet[at + 16..at + 18].fill(0);
-        let addresses = if at == 20 { &packet[12..20] } else { &packet[8..40] };
-        let all = sum(addresses) + 6 + (packet.len() - at) as u64 + sum(&packet[at..]);
-        packet[at + 16..at + 18].copy_from_slice(&(!folded(all)).to_be_bytes());
-        packet
+        tcp_segment(at, identification, sequence, 12, data)
     }
 
     /// Three segments, joined.
@@ -209,7 +184,7 @@ mod tests {
             let mut all: Vec<_> = (0..3).map(|number| segment(at, number, &[number as u8; 100])).collect();
             let mut last = segment(at, 3, &[9; 41]);
             last[at + 13] |= 0x08;
-            all.push(right(last, at));
+            all.push(with_right_checksum(last));
             let mut coalescer = Coalescer::new(Offload::On);
             let given: Vec<_> = all.iter().cloned().map(IpPacket::new).collect();
             assert_eq!(coalescer.fill(&given), 4);

@@ -41,6 +41,8 @@ mod interface;
 mod namespace;
 mod program;
 mod system;
+#[cfg(test)]
+mod tcp_segment;
 mod transmit_map;
 mod virtio;
 mod wire;
