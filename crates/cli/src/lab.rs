@@ -99,11 +99,15 @@ pub(crate) fn run(args: &LabArgs) -> Result<CommandOutcome, CliError> {
     display.clear();
     let (report, slices) = ran?;
     finish(args, &report, files, &slices)?;
-    Ok(match (report.complete, report.holds()) {
+    Ok(outcome(&report))
+}
+
+fn outcome(report: &LabReport) -> CommandOutcome {
+    match (report.complete, report.holds()) {
         (false, _) => CommandOutcome::Interrupted,
         (true, false) => CommandOutcome::Found,
         (true, true) => CommandOutcome::Fine,
-    })
+    }
 }
 
 fn show(display: &mut Display, at: LabProgress<'_>) {
@@ -171,5 +175,31 @@ fn say_what_was_cut(slices: &[VariantSlices]) {
     if !cut.is_empty() {
         let of = cut.join(", ");
         output::say(&format!("the trace has the first {SLICES_MAX} callbacks and polls only of: {of}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::outcome;
+    use crate::outcome::CommandOutcome::{Fine, Found, Interrupted};
+    use crate::text::lab_fixture as fixture;
+
+    /// Goal: the exit code says whether what must have one value has it, and before that whether the run came
+    /// to its end. Method: both, either, neither.
+    #[test]
+    fn a_broken_figure_is_found() {
+        for (complete, holds, expected) in [
+            (true, true, Fine),
+            (true, false, Found),
+            (false, true, Interrupted),
+            (false, false, Interrupted),
+        ] {
+            let mut report = fixture::report();
+            report.complete = complete;
+            let mut checks = report.rows.iter_mut().flat_map(|row| &mut row.exact_checks);
+            checks.next().expect("a check").holds = holds;
+            assert!(checks.all(|check| check.holds));
+            assert_eq!(outcome(&report), expected, "complete: {complete}, holds: {holds}");
+        }
     }
 }

@@ -117,7 +117,7 @@ impl Session {
         while self.turn(&mut own, visit)? == Progress::Paused {}
         display.clear();
         let mut tally = self.reader.tally().clone();
-        tally.lost_events = tally.lost_events.max(self.recording.lost_events().map_err(live_error)?);
+        tally.lost_events = lost_events(tally.lost_events, self.recording.lost_events().map_err(live_error)?);
         let unknown = self.reader.unknown_events();
         drop(self.reader);
         self.recording.remove().map_err(live_error)?;
@@ -151,6 +151,11 @@ impl Session {
     }
 }
 
+/// The text's marks and the buffers' counts are of the same losses, and either may lack some.
+fn lost_events(marked: u64, counted: u64) -> u64 {
+    marked.max(counted)
+}
+
 fn live_error(error: LiveError) -> CliError {
     CliError::Live(error.to_string())
 }
@@ -175,5 +180,18 @@ fn own_report(own: &OwnDisturbance) -> Own {
         interrupts_sent: own.interrupts(),
         interrupts_by_cpu: receivers.map(|(cpu, count)| (cpu.index() as u16, *count)).collect(),
         thread_cpus: own.cpus().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lost_events;
+
+    /// Goal: what either says is lost, and nothing is counted twice. Method: one of each order.
+    #[test]
+    fn losses_are_counted_once() {
+        for (marked, counted, lost) in [(0, 0, 0), (5, 0, 5), (0, 7, 7), (5, 7, 7), (7, 5, 7)] {
+            assert_eq!(lost_events(marked, counted), lost, "{marked} marked, {counted} counted");
+        }
     }
 }

@@ -161,6 +161,25 @@ fn a_figure_without_a_sample_is_a_word() {
     assert!(!shown.contains("/s)"), "{shown}");
 }
 
+/// Goal: lost events mark the worst delay, too, and it is unmarked where none were lost. Method: a task is
+/// woken towards a CPU inside NET_RX, and runs 4 us later.
+#[test]
+fn lost_events_mark_the_worst_delay() {
+    let trace = "\
+        a-1 [001] 1.000000: softirq_entry: vec=3 [action=NET_RX]\n\
+        b-2 [000] 1.000001: sched_waking: comm=c pid=7 prio=98 target_cpu=001\n\
+        a-1 [001] 1.000004: softirq_exit: vec=3 [action=NET_RX]\n\
+        a-1 [001] 1.000005: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=R ==> next_comm=c \
+        next_pid=7 next_prio=98\n";
+    let shown = |trace: &str| {
+        let output = with_input(&["explain", "-", "--isolated", "1"], trace.as_bytes());
+        text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (whole, part) = (shown(trace), shown(&format!("CPU:0 [LOST 3 EVENTS]\n{trace}")));
+    assert!(whole.contains(" 1 of 1 wake-ups behind a NET or BLOCK softirq, at most 4 us"), "{whole}");
+    assert!(part.contains(" ~1 of ~1 wake-ups behind a NET or BLOCK softirq, at most ~4 us"), "{part}");
+}
+
 /// Goal: the JSON has every documented key, and nulls where the recording has no events.
 #[test]
 fn the_json_has_the_documented_keys() {

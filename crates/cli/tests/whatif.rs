@@ -136,6 +136,29 @@ fn what_was_not_recorded_is_no_number() {
     assert_eq!(row("same CPU"), "same CPU not known: no expiry was recorded");
 }
 
+/// Goal: of CPUs with as many foreign timers the lowest is named, and one with more before it. Method: CPU 0
+/// arms, the isolated CPUs 1 and 2 each run one, then CPU 2 a second.
+#[test]
+fn the_lowest_of_equals_is_named() {
+    let timer = |number: u32, cpu: u32| {
+        format!(
+            "a-8 [000] d..2. 1.000000: timer_start: timer={number} function=f expires=1001 [timeout=1] cpu=0 \
+             idx=1 flags=\n\
+             b-9 [00{cpu}] d..2. 1.004000: timer_expire_entry: timer={number} function=f now=1001 baseclk=1001\n"
+        )
+    };
+    let most = |timers: &[String]| {
+        let head = "# kernel: Linux 6.12.1, HZ=250\n# isolated: 1-2; nohz_full: -\n";
+        let input = [head, &timers.concat()].concat();
+        let shown = text(&whatif(&["-", "--policy", "stay"], input.as_bytes()).stdout);
+        let line = shown.lines().find(|line| line.contains("most of them on"));
+        line.unwrap_or_else(|| panic!("{shown}")).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (one, two, more) = (timer(1, 1), timer(2, 2), timer(3, 2));
+    assert_eq!(most(&[one.clone(), two.clone()]), "most of them on CPU 1: 1 - -");
+    assert_eq!(most(&[one, two, more]), "most of them on CPU 2: 2 - -");
+}
+
 /// Goal: every key is documented, and what explain counts has explain's names and numbers.
 #[test]
 fn the_json_has_the_documented_keys_and_explains_numbers() {

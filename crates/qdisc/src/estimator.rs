@@ -128,3 +128,23 @@ impl Estimator {
         self.packets.per_second()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Estimator;
+    use quietcore_core::Nanos;
+
+    /// Goal: bits are counted, not whole bytes eight times. Method: averages over 1 s of weight 1/8, since
+    /// 1 / -ln(7/8) = 7.5 s is within 8 s and 1 / -ln(15/16) = 15.5 s is not. A byte is 1/8 per second, which
+    /// is one bit; 8 more come to 7/64 + 8/8 = 71/64, 8.9 bits, and none to 7/8 of that, 7.8 bits. Of packets
+    /// 1, 2 and 8 come: 1/8, 7/64 + 2/8 = 23/64, and 161/512 + 8/8 = 1.3.
+    #[test]
+    fn fractions_of_bytes_are_bits() {
+        let second = |count: u64| Nanos(count * 1_000_000_000);
+        let mut estimator = Estimator::new(second(1), second(8), second(0)).expect("they go together");
+        for (at, bytes, packets, rates) in [(1, 1, 1, (1, 0)), (2, 9, 3, (8, 0)), (3, 9, 11, (7, 1))] {
+            estimator.take(second(at), bytes, packets);
+            assert_eq!((estimator.bits_per_second(), estimator.packets_per_second()), rates, "at {at} s");
+        }
+    }
+}

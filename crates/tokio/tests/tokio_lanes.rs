@@ -488,6 +488,25 @@ fn blocking_work_runs_anywhere() {
     machine.shutdown();
 }
 
+/// Goal: a task that is never made, because its lane ends first, was cancelled and did not panic. Method: a
+/// task ends its lanes, then starts another: the order to end is ahead in the queue.
+#[test]
+fn what_is_never_made_was_cancelled() {
+    let machine = small_machine();
+    let lanes = start(machine);
+    let handle = lanes.handle().clone();
+    let (sender, never_made) = channel();
+    let task = handle.clone().spawn(move || async move {
+        drop(lanes);
+        sender.send(handle.spawn(|| async { unreachable!("its lane has ended") })).expect("waited for");
+    });
+    let task: LaneJoinHandle<()> = task.and(receive(&never_made)).expect("the lane takes orders still");
+    let error = quietcore::time::block_on(task).expect_err("it never began");
+    assert!(error.is_cancelled() && !error.is_panic(), "{error:?}");
+    assert_eq!(error.to_string(), "the task was cancelled before it began");
+    machine.shutdown();
+}
+
 /// Goal: the last to let go of the lanes may be one of their tasks. Method: one that drops them.
 #[test]
 fn a_task_may_end_its_lanes() {

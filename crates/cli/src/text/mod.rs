@@ -5,7 +5,7 @@ mod finding;
 mod lab;
 #[cfg(test)]
 #[path = "../../../lab/tests/lab/fixture.rs"]
-mod lab_fixture;
+pub(crate) mod lab_fixture;
 mod page;
 mod predict;
 mod report;

@@ -230,14 +230,24 @@ fn what_has_no_sample_is_no_number() {
 }
 
 /// Goal: forgotten identities are counted. Method: a table of 10 holds two generations of 5: of 23 timers
-/// the first 15 are dropped, five at a time, when the 11th, the 16th and the 21st come.
+/// the first 15 are dropped, five at a time, when the 11th, the 16th and the 21st come; of 12 hrtimers, in a
+/// table of their own, 5.
 #[test]
 fn forgotten_identities_are_counted() {
     let starts = (0..23).map(|timer| {
         let rest = "function=f expires=9 [timeout=1] cpu=0 idx=1 flags=";
         format!("a-1 [000] 1.000000: timer_start: timer={timer:x} {rest}\n")
     });
-    let report =
-        explain(&starts.collect::<String>(), ExplainOptions { identities_max: 10, ..Default::default() });
-    assert_eq!(of(&report)["evicted"], json!(15));
+    let hrtimers = (0..12).map(|timer| {
+        format!("a-1 [000] 1.000000: hrtimer_start: hrtimer={timer:x} function=h expires=9 softexpires=9\n")
+    });
+    let (starts, hrtimers): (String, String) = (starts.collect(), hrtimers.collect());
+    let forgotten = |text: &str| {
+        let options = ExplainOptions { identities_max: 10, ..Default::default() };
+        let report = explain(text, options);
+        (of(&report)["evicted"].clone(), report.incomplete.len())
+    };
+    assert_eq!(forgotten(&starts), (json!(15), 1));
+    assert_eq!(forgotten(&hrtimers), (json!(5), 1));
+    assert_eq!(forgotten(&(starts + &hrtimers)), (json!(20), 1));
 }

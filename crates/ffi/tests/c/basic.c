@@ -185,6 +185,9 @@ static void statistics(void) {
     EXPECT(0, stats.kicks); /* there is no lane */
     CHECK(stats.lateness_p50 > 0 && stats.lateness_p50 <= stats.lateness_p99);
     CHECK(stats.settimes > 0 && stats.turns > 0);
+    qc_stats one = QC_STATS_INIT;
+    EXPECT(QC_OK, qc_stats_get_cpu(machine, 0, &one));
+    EXPECT(0, one.settimes); /* the machine's, not a CPU's */
     EXPECT(QC_OK, qc_machine_shutdown(machine));
 }
 

@@ -265,3 +265,26 @@ fn interrupts(cpu: usize) -> Option<f64> {
         std::thread::scope(|scope| scope.spawn(watch).join()).expect("a measuring thread does not panic");
     (gaps.len() >= 5).then(|| median(&gaps))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::measure;
+    use quietcore_sim::Cost;
+
+    /// Goal: a switch is half of a round, and what two costs share is the same. Method: all are measured; in
+    /// each repeat, whatever it took.
+    #[test]
+    fn costs_of_one_measurement_go_together() {
+        let mut found = Vec::new();
+        measure(&mut |cost, repeats: &[f64], _| found.push((cost, repeats.to_vec())))
+            .expect("there is a CPU");
+        let of = |wanted| {
+            let all = found.iter().find(|(cost, _)| *cost == wanted);
+            all.unwrap_or_else(|| panic!("no {wanted:?}")).1.clone()
+        };
+        let rounds = of(Cost::HelperSwitch);
+        assert!(rounds.iter().all(|ns| *ns > 0.0), "{rounds:?}");
+        assert_eq!(of(Cost::ContextSwitch).iter().map(|ns| ns * 2.0).collect::<Vec<_>>(), rounds);
+        assert_eq!(of(Cost::KickLatency), of(Cost::LockHandover));
+    }
+}

@@ -109,9 +109,42 @@ fn filter(report: &FilterReport) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
-    use crate::{Control, Device, DeviceOptions, Network};
+    use super::{of, queue_value};
+    use crate::control::QueueReport;
+    use crate::{Control, Device, DeviceOptions, Network, QueueStatistics};
+    use core::time::Duration;
     use quietcore_live::Machine;
+    use serde_json::json;
+
+    /// Goal: a queue's figures have their own names, and spans are in ns. Method: every figure differs.
+    #[test]
+    fn a_queues_figures_are_told_apart() {
+        let statistics = QueueStatistics {
+            dequeued_at_home: 1,
+            dequeued_elsewhere: 2,
+            dequeued_by_strangers: 3,
+            over_memory: 4,
+            watchdogs: 5,
+            watchdogs_elsewhere: 6,
+            locked: 7,
+            contended: 8,
+            waited: Duration::new(1, 2_345),
+            ..QueueStatistics::default()
+        };
+        let expected = json!({
+            "number": 9,
+            "dequeued_at_home": 1,
+            "dequeued_elsewhere": 2,
+            "dequeued_by_strangers": 3,
+            "over_memory": 4,
+            "watchdogs": 5,
+            "watchdogs_elsewhere": 6,
+            "locked": 7,
+            "lock_contended": 8,
+            "lock_waited_ns": 1_000_002_345,
+        });
+        assert_eq!(queue_value(&QueueReport { number: 9, statistics }), expected);
+    }
 
     /// Goal: what `tc -j` prints has what `tc` prints. Method: a class, its discipline and a filter.
     #[test]

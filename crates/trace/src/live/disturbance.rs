@@ -59,3 +59,27 @@ impl OwnDisturbance {
         &self.cpus
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::OwnDisturbance;
+    use crate::TraceReader;
+
+    /// Goal: where our threads ran and whom they interrupted, and no others. Method: 7 and 8 are ours; 7 is
+    /// on CPU 2 from before the recording, 8 comes to CPU 3 and sends nothing; 9, on CPU 4, is not.
+    #[test]
+    fn our_threads_alone_count() {
+        let text = "\
+            a-7 [002] 1.000000: ipi_send_cpu: cpu=5 callsite=x callback=y\n\
+            a-7 [002] 1.000001: ipi_send_cpumask: cpumask=5-6 callsite=x callback=y\n\
+            b-0 [003] 1.000002: sched_switch: prev_comm=b prev_pid=0 prev_prio=120 prev_state=R ==> \
+            next_comm=a next_pid=8 next_prio=120\n\
+            c-9 [004] 1.000003: ipi_send_cpu: cpu=0 callsite=x callback=y\n";
+        let mut own = OwnDisturbance::of(vec![7, 8]);
+        let mut reader = TraceReader::new(text.as_bytes());
+        reader.read(9, &mut |record| own.take(record)).expect("it is readable");
+        let receivers: Vec<_> = own.receivers().iter().map(|(cpu, count)| (cpu.index(), *count)).collect();
+        assert_eq!((own.interrupts(), receivers), (3, vec![(5, 2), (6, 1)]));
+        assert_eq!(own.cpus().to_string(), "2-3");
+    }
+}
