@@ -6,7 +6,7 @@ use quietcore_live::CpuSet;
 /// Whether a queue's watchdog stays with the CPU that arms it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Watchdog {
-    /// As Linux's since version 3.15.
+    /// As Linux's since version 3.18.
     #[default]
     Pinned,
     /// Where the machine's policy puts it.
