@@ -13,8 +13,9 @@ use crate::recordings::{Bundled, ISOLATION};
 use crate::signals::SignalFlag;
 use crate::terminal::Style;
 use crate::text::{self, Page};
+use crate::typed::{program, program_as_root};
 use quietcore_explain::{Explanation, Finding, Severity};
-use quietcore_trace::{Question, shell_word, visible};
+use quietcore_trace::{Question, visible};
 use serde::Serialize;
 use std::path::Path;
 
@@ -203,16 +204,11 @@ fn next_command(doctor: &Doctor, live: Option<&LiveExplanation>) -> String {
         _ if doctor.warns() => {
             format!("$ {program} doctor\nwhat to change on this host, and how to verify it")
         }
-        None => format!("$ sudo {program} explain --live 30s\nthe same questions to the running kernel"),
+        None => {
+            format!("$ {} explain --live 30s\nthe same questions to the running kernel", program_as_root())
+        }
         Some(_) => {
             format!("$ {program} explain --live 5m --isolated LIST\nLIST: the CPUs that must stay quiet")
         }
     }
-}
-
-/// How this program was called, so that the next command can be typed as it is printed.
-fn program() -> String {
-    let typed = std::env::args_os().next().map(|typed| typed.to_string_lossy().into_owned());
-    let path = typed.filter(|typed| typed.contains('/'));
-    path.map_or("quietcore".to_owned(), |path| shell_word(&path))
 }

@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::output::say;
 use crate::progress::Display;
 use crate::signals::SignalFlag;
+use crate::typed::program_as_root;
 use quietcore_core::CpuSet;
 use quietcore_trace::live::{LiveError, OwnDisturbance, Recording, Tracefs, run_on, tracepoints};
 use quietcore_trace::{Progress, Question, Record, Tally, TraceReader};
@@ -157,7 +158,10 @@ fn lost_events(marked: u64, counted: u64) -> u64 {
 }
 
 fn live_error(error: LiveError) -> CliError {
-    CliError::Live(error.to_string())
+    CliError::Live(match error {
+        LiveError::NotPermitted { .. } => format!("{error}: {} explain --live 10s", program_as_root()),
+        _ => error.to_string(),
+    })
 }
 
 /// The namespace in which the kernel's own tracing counts threads (its fixed inode number).

@@ -30,6 +30,7 @@ mod sinks;
 mod tc;
 mod terminal;
 mod text;
+mod typed;
 mod verify;
 mod whatif;
 mod whatif_comparison;

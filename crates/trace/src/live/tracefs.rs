@@ -43,12 +43,9 @@ impl fmt::Display for LiveError {
                 "recording the running kernel needs tracefs, which is not mounted: as root, \
                  mount -t tracefs nodev /sys/kernel/tracing"
             ),
-            Self::NotPermitted { path } => write!(
-                out,
-                "recording the running kernel needs root (write access to {}): sudo quietcore explain \
-                 --live 10s",
-                path.display()
-            ),
+            Self::NotPermitted { path } => {
+                write!(out, "recording the running kernel needs root (write access to {})", path.display())
+            }
             Self::Io { path, error } => write!(out, "recording failed at {}: {error}", path.display()),
             Self::NoTracepoints => write!(
                 out,
