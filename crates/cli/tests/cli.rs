@@ -92,6 +92,12 @@ fn bad_input_is_named_with_its_place_and_remedy() {
     let list = said(&["explain", "x", "--isolated", "7-3"]);
     assert!(list.contains("7-3 ends before it begins"), "{list}");
     let folder = said(&["explain", "recordings/g61-c16-iso.txt.zst", "--perfetto", "no/such/folder/x"]);
+    let nothing = said(&["explain"]);
+    assert!(nothing.contains("<TRACE|--live <SPAN>>"), "both inputs are named: {nothing}");
+    for of_live in [["--questions", "isolation"], ["--buffer", "4096"]] {
+        let ignored = said(&["explain", "recordings/g61-c16-iso.txt.zst", of_live[0], of_live[1]]);
+        assert!(ignored.contains(of_live[0]) && ignored.contains("cannot be used"), "{of_live:?}: {ignored}");
+    }
     assert!(folder.contains("no/such/folder/x"), "{folder}");
     let empty = text(&with_input(&["explain", "-"], b"").stderr);
     assert!(empty.contains("empty input"), "{empty}");

@@ -18,7 +18,7 @@ Exit codes: 0 fine; 1 a finding of severity warning or above (with --exit-zero
 changes are printed.";
 
 const VERIFY_EXIT_CODES: &str = "\
-Exit codes: 0 every line agrees with the wheel; 1 at least one does not (--exit-zero makes it 0);
+Exit codes: 0 every line agrees with the wheel; 1 at least one does not (--exit-zero makes it 0); \
 2 an error; 130 interrupted.";
 
 const WHATIF_EXIT_CODES: &str = "\
@@ -107,11 +107,12 @@ pub(crate) struct ExpansionArgs {
     pub(crate) max_expansion: u32,
 }
 
+/// A file or the running kernel: one of them, and what belongs to a recording goes with the kernel only.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
+#[command(group(ArgGroup::new("input").required(true).args(["trace", "live"])))]
 pub(crate) struct ExplainArgs {
     /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
-    #[arg(required_unless_present = "live", conflicts_with = "live")]
     pub(crate) trace: Option<PathBuf>,
     /// Record the running kernel for this long instead, as 10s, 500ms or 2m (needs root)
     #[arg(long, value_name = "SPAN", value_parser = span)]
@@ -124,10 +125,10 @@ pub(crate) struct ExplainArgs {
     pub(crate) kernel: Option<String>,
     /// With --live: record only the events of these questions, of packet-timers, isolation, placement,
     /// real-time and empty-softirqs [default: all five]
-    #[arg(long, alias = "seeds", value_name = "LIST", value_delimiter = ',', value_parser = question, requires = "live")]
+    #[arg(long, alias = "seeds", value_name = "LIST", value_delimiter = ',', value_parser = question, conflicts_with = "trace")]
     pub(crate) questions: Vec<Question>,
     /// With --live: kernel buffer per CPU, in KiB
-    #[arg(long, value_name = "KIB", default_value_t = DEFAULT_BUFFER_KIB, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
+    #[arg(long, value_name = "KIB", default_value_t = DEFAULT_BUFFER_KIB, value_parser = clap::value_parser!(u32).range(64..=1_048_576), conflicts_with = "trace")]
     pub(crate) buffer: u32,
     /// Remember at most this many timers, and as many hrtimers
     #[arg(long, value_name = "COUNT", default_value_t = quietcore_trace::IDENTITIES_MAX, value_parser = identities)]
