@@ -20,7 +20,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 everything that the scenario expects holds; 1 something does not (--exit-zero makes it 0);
+Exit codes: 0 everything that the scenario expects holds; 1 something does not (--exit-zero makes it 0); \
 2 an error, nothing was run; 130 interrupted. Everything shown is simulated.";
 
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub(crate) struct SimArgs {
     /// Also write the events for Perfetto, a file per variant (its label is put before the extension)
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
-    /// Print JSON instead of text (docs/guide/simulator.md)
+    /// Print JSON instead of text (docs/reference/scenario.md)
     #[arg(long)]
     pub(crate) json: bool,
     /// Exit with 0 even when an expectation does not hold

@@ -20,7 +20,7 @@ const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec
 const SIDES: [RelaySide; 2] = [RelaySide::A, RelaySide::B];
 
 const MORE: &str = "\
-A program at PEER of --a sends to LISTEN of --a and is heard by PEER of --b, as coming from LISTEN of --b; and
+A program at PEER of --a sends to LISTEN of --a and is heard by PEER of --b, as coming from LISTEN of --b; and \
 back. What comes from any other program is counted and thrown away, and nothing is sent to others.
 Exit codes: 130 after Ctrl-C or SIGTERM; 2 an error, and nothing is left.";
 

@@ -31,12 +31,12 @@ const GRACE: Duration = Duration::from_secs(1);
 const EXIT_CODES: &str = "\
 The kernel picks a packet's queue by its flow; --xps says which CPU does a queue's work.
 
-Exit codes: 130 after Ctrl-C or SIGTERM; with COMMAND, COMMAND's (128 and the number of the signal
-that ended it); 2 an error. Whatever the end, nothing is left behind, and no namespace of others is
-removed.
+Exit codes: 130 after Ctrl-C or SIGTERM; with COMMAND, COMMAND's (128 and the number of the signal \
+that ended it); 2 an error. Nothing is left behind (after a SIGKILL the next start tidies up), and no namespace of \
+others is removed.
 
-Needs /dev/net/tun, ip (iproute2), and root, or CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_DAC_OVERRIDE. It
-gives up every other privilege before it begins; COMMAND has the caller's. `quietcore netem relay`
+Needs /dev/net/tun, ip (iproute2), and root, or CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_DAC_OVERRIDE. It \
+gives up every other privilege before it begins; COMMAND has the caller's. `quietcore netem relay` \
 needs no privileges.";
 
 #[derive(Debug, Args)]
@@ -117,7 +117,7 @@ impl OffloadName {
 /// Whether watchdogs stay where they are armed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum WatchdogName {
-    /// It does (since Linux 3.15)
+    /// It does (since Linux 3.18)
     Pinned,
     /// It goes where --policy puts it
     Movable,
