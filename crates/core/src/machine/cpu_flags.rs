@@ -182,6 +182,7 @@ impl CpuFlags {
         let _ = self.change((ONLINE | TAKES_TIMERS) & !set, set);
     }
 
+    #[allow(deprecated, reason = "the new name, `try_update`, is younger than our oldest Rust")]
     fn change(&self, cleared: u32, set: u32) -> FlagsChange {
         let next = |bits| Some(FlagsSnapshot(bits).replaced(cleared, set).0);
         let before = match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {

@@ -136,7 +136,7 @@ impl Machine {
         location: &'static Location<'static>,
     ) -> Option<&'static Location<'static>> {
         // It runs, so if it does not take plain arms it keeps them.
-        Some(location).filter(|_| !self.takes_plain_arms())
+        (!self.takes_plain_arms()).then_some(location)
     }
 
     /// Where a task that this thread starts counts as having run last.

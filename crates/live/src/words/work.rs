@@ -67,6 +67,7 @@ impl WorkState {
     }
 
     /// Says whether PENDING was set.
+    #[allow(deprecated, reason = "the new name, `try_update`, is younger than our oldest Rust")]
     fn change(&self, order: Ordering, next: impl Fn(u32) -> u32) -> bool {
         // Relaxed: a failed try is repeated.
         let before = self.0.fetch_update(order, Ordering::Relaxed, |word| Some(next(word)));
