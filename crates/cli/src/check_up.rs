@@ -40,7 +40,7 @@ struct Recording {
 
 pub(crate) fn run(args: &CheckUpArgs) -> Result<CommandOutcome, CliError> {
     let interrupt = SignalFlag::install()?;
-    output::say("looking at this host, at four bundled recordings, and at the running kernel");
+    output::say("looking at this host and at four bundled recordings");
     let doctor = doctor::look_at(Path::new("/"));
     let recordings = ISOLATION.iter().map(explain_bundled).collect::<Result<Vec<_>, _>>()?;
     let (live, live_not_possible, interrupted) = live(args, &interrupt)?;
@@ -126,17 +126,17 @@ fn finding_lines(page: &mut Page, findings: &[Finding], command: &str) {
         findings.iter().filter(|finding| finding.severity >= Severity::Warning).collect();
     for finding in &warnings {
         let label = page.styled(Style::Warning, &finding.severity.to_string());
-        let hidden = label.len() - finding.severity.to_string().len();
-        page.item(2, &label, 8 + hidden, &visible(&format!("{}: {}", finding.id, finding.what)));
+        page.item(2, &label, 8, &visible(&format!("{}: {}", finding.id, finding.what)));
     }
     let notes = findings.len() - warnings.len();
-    let verdict = if warnings.is_empty() { page.styled(Style::Good, "no warnings") } else { String::new() };
+    let good = page.styled(Style::Good, "no warnings");
     let rest = match (warnings.is_empty(), notes) {
-        (_, 0) => format!("{verdict}  (details: {command})"),
-        (true, notes) => format!("{verdict}, {}  (details: {command})", plural(notes)),
-        (false, notes) => format!("and {}  (details: {command})", plural(notes)),
+        (true, 0) => format!("{good}  "),
+        (true, notes) => format!("{good}, {}  ", plural(notes)),
+        (false, 0) => String::new(),
+        (false, notes) => format!("and {}  ", plural(notes)),
     };
-    page.line(&format!("  {rest}"));
+    page.line(&format!("  {rest}(details: {command})"));
 }
 
 fn plural(notes: usize) -> String {
@@ -155,7 +155,7 @@ fn table(page: &mut Page, recordings: &[Recording]) {
     page.line(&row("foreign timers run on isolated CPUs", &|report| count(report.foreign.total)));
     page.line(&row("  pulled by the isolated CPU", &|report| count(report.foreign.pulled)));
     page.line(&row("  the CPU that pulled the most", &top_cpu));
-    page.line(&row("  delayed work among them", &|report| delayed_work(report)));
+    page.line(&row("  delayed work among them", &|report| count(delayed_work(report))));
     page.line(&row("exchanged between isolated CPUs", &|report| count(report.between_isolated.total)));
     page.line(&row("expiries on another CPU, in all", &|report| count(report.remote.total)));
     page.line(&row("ping-pongs", &|report| count(report.ping_pong.count)));
@@ -167,10 +167,9 @@ fn top_cpu(report: &Explanation) -> String {
     top.map_or("-".to_owned(), |(cpu, count)| format!("CPU {cpu}: {count}"))
 }
 
-fn delayed_work(report: &Explanation) -> String {
-    let counts = report.foreign.by_function.iter().flatten();
-    let delayed = counts.filter(|(function, _)| function.contains("delayed_work")).map(|(_, count)| count);
-    delayed.sum::<u64>().to_string()
+fn delayed_work(report: &Explanation) -> Option<u64> {
+    let counts = report.foreign.by_function.as_ref()?.iter();
+    Some(counts.filter(|(function, _)| function.contains("delayed_work")).map(|(_, count)| count).sum())
 }
 
 /// Without a live recording: what could be asked.
@@ -212,3 +211,6 @@ fn next_command(doctor: &Doctor, live: Option<&LiveExplanation>) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

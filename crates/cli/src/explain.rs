@@ -10,7 +10,7 @@ use crate::progress::Display;
 use crate::signals::SignalFlag;
 use crate::sinks::{SinkFiles, Sinks};
 use crate::text::{self, Page};
-use quietcore_explain::{ExplainOptions, Explanation, Severity};
+use quietcore_explain::{ExplainOptions, Explanation, Facts, Severity};
 use quietcore_trace::{Header, KernelRelease, Progress, Question, TraceReader, visible, visible_path};
 use serde::Serialize;
 use std::io::Read;
@@ -26,7 +26,7 @@ pub(crate) struct LiveExplanation {
     #[serde(flatten)]
     pub(crate) report: Explanation,
     /// `null` for a file, and in a PID namespace, where the trace names our threads otherwise.
-    own_disturbance: Option<Own>,
+    pub(crate) own_disturbance: Option<Own>,
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {
@@ -79,17 +79,23 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<CommandOutcome, Cl
     }
     let interrupt = SignalFlag::install()?;
     let facts = host::facts();
-    let mut options = host::options(&facts);
-    if let Some(isolated) = &args.isolated {
-        options.isolated = isolated.clone();
-        options.isolated_source = "option";
-    }
-    options.identities_max = args.max_identities;
+    let options = live_options(args, &facts);
     let housekeeping = facts.housekeeping().difference(&options.isolated);
     let request = Request { span, questions: questions(args), buffer_kib: args.buffer, housekeeping };
     let (explanation, interrupted) = record(&request, options, SinkFiles::open(args)?, &interrupt)?;
     let outcome = show(args, "--live", &explanation)?;
     Ok(if interrupted { CommandOutcome::Interrupted } else { outcome })
+}
+
+/// The isolated set: `--isolated`, else the host's.
+fn live_options(args: &ExplainArgs, facts: &Facts) -> ExplainOptions {
+    let mut options = host::options(facts);
+    if let Some(isolated) = &args.isolated {
+        options.isolated = isolated.clone();
+        options.isolated_source = "option";
+    }
+    options.identities_max = args.max_identities;
+    options
 }
 
 /// Records the running kernel with everything as the host has it; true when a signal ended it.
@@ -180,4 +186,40 @@ fn show(args: &ExplainArgs, name: &str, explanation: &LiveExplanation) -> Result
     }
     let found = report.findings.iter().any(|finding| finding.severity >= Severity::Warning);
     Ok(if found && !args.exit_zero { CommandOutcome::Found } else { CommandOutcome::Fine })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{live_options, questions};
+    use crate::args::{Cli, CliVerb, ExplainArgs};
+    use clap::Parser;
+    use quietcore_explain::Facts;
+    use quietcore_trace::Question;
+
+    fn args(more: &[&str]) -> ExplainArgs {
+        let words = [&["quietcore", "explain", "--live", "1s"], more].concat();
+        match Cli::try_parse_from(words).expect("options of a live recording").verb {
+            Some(CliVerb::Explain(args)) => args,
+            verb => panic!("{verb:?}"),
+        }
+    }
+
+    /// Goal: a live recording is about what was asked, and about the host's isolated CPUs where nothing was.
+    /// Method: a copy of a host, with no option and with each.
+    #[test]
+    fn a_live_recording_is_about_what_was_asked() {
+        let host = concat!(env!("CARGO_MANIFEST_DIR"), "/../explain/tests/hosts/telco-6.12");
+        let facts = Facts::read(host.as_ref());
+        let options = |more: &[&str]| {
+            let options = live_options(&args(more), &facts);
+            (options.isolated.to_string(), options.isolated_source, options.identities_max)
+        };
+        let identities = quietcore_trace::IDENTITIES_MAX;
+        assert_eq!(options(&[]), ("2-7,10-15".to_owned(), "host", identities));
+        assert_eq!(options(&["--isolated", "0,3"]), ("0,3".to_owned(), "option", identities));
+        assert_eq!(options(&["--max-identities", "50"]), ("2-7,10-15".to_owned(), "host", 50));
+        assert_eq!(questions(&args(&[])), Question::ALL);
+        let two = [Question::Placement, Question::Isolation];
+        assert_eq!(questions(&args(&["--questions", "placement,isolation"])), two);
+    }
 }

@@ -74,6 +74,15 @@ pub(crate) fn guarded(text: &str, colours: Colours) -> String {
     guarded
 }
 
+/// Columns that a line takes on a terminal, where our colours take none.
+pub(crate) fn columns(line: &str) -> usize {
+    let bare = |piece: &str| {
+        let mut ours = Style::ALL.into_iter().map(Style::code).chain([END]);
+        ours.find_map(|code| piece.strip_prefix(code)).unwrap_or(piece).chars().count()
+    };
+    line.split(ESCAPE).map(bare).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Colours, Style, guarded};

@@ -2,6 +2,7 @@
 //! snapshots of the text (`INSTA_UPDATE=always cargo test -p quietcore-cli` accepts new ones).
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -125,6 +126,84 @@ fn the_text_of_a_report_is_as_reviewed() {
         insta::assert_snapshot!(format!("help-{verb}"), text(&quietcore(&[verb, "--help"]).stdout));
     }
     insta::assert_snapshot!("help", text(&quietcore(&["--help"]).stdout));
+}
+
+/// Goal: the check-up says what needs no look at this machine, and what to type as it was typed. Method: no
+/// live recording, called by its name alone; of this machine there is a heading.
+#[test]
+fn the_check_up_is_as_reviewed() {
+    let check_up = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quietcore"));
+        command.arg0("quietcore").args(["--live", "0s"]).args(args).output().expect("quietcore runs")
+    };
+    let output = check_up(&[]);
+    assert_eq!(text(&output.stderr), "quietcore: looking at this host and at four bundled recordings\n");
+    let shown = text(&output.stdout);
+    let (host, rest) = shown.split_once("\nThe same load ").expect("the recordings");
+    assert!(
+        host.starts_with("quietcore: the check-up\n\nThis host (quietcore doctor)\n  kernel  "),
+        "{host}"
+    );
+    let (recordings, next) = rest.split_once("\nNext\n").expect("what to type");
+    insta::assert_snapshot!("check-up", recordings);
+    let of_the_host = [
+        "  $ quietcore doctor\n  what to change on this host, and how to verify it\n",
+        "  $ sudo \"$(which quietcore)\" explain --live 30s\n  the same questions to the running kernel\n",
+    ];
+    assert!(of_the_host.contains(&next), "{next}");
+    let json: serde_json::Value = serde_json::from_slice(&check_up(&["--json"]).stdout).expect("JSON");
+    assert_eq!((&json["schema"], &json["live"]), (&2.into(), &serde_json::Value::Null));
+    assert_eq!(json["live_not_possible"], "skipped (--live 0s)");
+    let recordings = json["recordings"].as_array().expect("a list").iter();
+    let foreign: Vec<_> =
+        recordings.map(|one| (one["name"].as_str(), one["report"]["foreign"]["total"].as_u64())).collect();
+    let expected = [("g61-c16-iso", 0), ("g612-c16-iso", 74), ("g612-c16-iso-tm0", 90), ("g619-c16-iso", 0)];
+    assert_eq!(foreign, expected.map(|(name, total)| (Some(name), Some(total))));
+}
+
+/// Goal: what of a host cannot be read is listed, as text and as JSON; a copy of a part of one is enough.
+#[test]
+fn what_of_a_host_cannot_be_read_is_listed() {
+    let garbled = ["doctor", "--root", "crates/explain/tests/hosts/garbled"];
+    insta::assert_snapshot!("doctor-garbled", text(&quietcore(&garbled).stdout));
+    let output = quietcore(&[&garbled[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["schema"], 2);
+    let first = serde_json::json!({"path": "/proc/sys/kernel/osrelease", "why": "not a kernel release"});
+    assert_eq!(json["unreadable"][0], first);
+    let part = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("part-of-a-host");
+    std::fs::create_dir_all(part.join("proc/sys/kernel")).expect("a temporary folder");
+    assert_eq!(quietcore(&["doctor", "--root", part.to_str().expect("UTF-8")]).status.code(), Some(0));
+}
+
+/// Goal: a pipe gets a recording byte for byte, compressed or not.
+#[test]
+fn cat_changes_no_byte() {
+    let plain = std::fs::read(repository().join("crates/cli/tests/data/mismatch.txt")).expect("a trace");
+    assert_eq!(quietcore(&["cat", "crates/cli/tests/data/mismatch.txt"]).stdout, plain);
+    let hostile = b"\x1b[2J\xff\r\n\0 no line end";
+    assert_eq!(with_input(&["cat", "-"], hostile).stdout, hostile);
+    let compressed = text(&quietcore(&["cat", "recordings/g61-c16-iso.txt.zst"]).stdout);
+    assert!(compressed.starts_with("# ") && compressed.ends_with('\n'), "{:?}", compressed.get(..80));
+}
+
+/// Goal: the isolated CPUs are those of the option, else of the host where the trace is no recording of ours,
+/// and a table that is full says that it forgot.
+#[test]
+fn what_is_explained_depends_on_the_options() {
+    let trace: String = (1..=4)
+        .map(|timer| {
+            format!("a-1 [000] 1.0: timer_start: timer={timer} function=f expires=9 [timeout=1] cpu=0 idx=1 flags=\n")
+        })
+        .collect();
+    let json = |more: &[&str]| -> serde_json::Value {
+        let output = with_input(&[&["explain", "-", "--json"], more].concat(), trace.as_bytes());
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let (host, option) = (json(&[]), json(&["--isolated", "1", "--max-identities", "2"]));
+    assert_eq!((&host["isolated_source"], &host["evicted"]), (&"host".into(), &0.into()));
+    assert_eq!((&option["isolated_source"], &option["isolated"]), (&"option".into(), &"1".into()));
+    assert!(option["evicted"].as_u64() > Some(0), "{option}");
 }
 
 /// Goal: no line that is not a command to copy is wider than 100 columns.

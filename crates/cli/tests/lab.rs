@@ -1,5 +1,7 @@
 //! `quietcore lab` as a user meets it: exit codes, streams, files, Ctrl-C.
 
+use quietcore_lab::number;
+use quietcore_sim::{Cost, CostTable};
 use quietcore_testing::has_two_cpus;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -51,6 +53,7 @@ fn what_cannot_be_done_is_refused() {
         (&["predict", "idle"], "unexpected argument 'idle'"),
         (&["predict", "--costs", "no/such/file"], "no/such/file"),
         (&["predict", "--costs", "Cargo.toml"], "Cargo.toml:"),
+        (&["predict", "--costs", "no/such/file", "--cpus", "4000,4001"], "may not run on CPU 4000"),
         (&["predict", "--costs", "a", "-o", "b"], "cannot be used with"),
         (&["predict", "--span", "1ms"], "from 10ms to 10m"),
     ] {
@@ -146,8 +149,37 @@ fn predictions_come_first() {
     let predictions = value["predictions"].as_array().expect("a list");
     assert_eq!(predictions.len(), 10);
     for one in predictions {
+        let (of, word) =
+            (number(one["predicted"].as_f64().expect("a figure")), |key: &str| one[key].as_str());
+        let of = [word("question"), word("what"), Some(&format!("{of} {}", word("unit").expect("a unit")))];
+        let sentence = of.map(|part| part.expect("a text")).join(": ");
+        assert!(said.contains(&format!("quietcore: predicted, {sentence}\n")), "{sentence}: {said}");
         let live = &one["measured"];
         assert!(one["predicted"].as_f64().is_some_and(|value| value > 0.0), "{one}");
         assert_eq!(live["within"] == true, live["reason"].is_null(), "{one}");
     }
+}
+
+/// Goal: the costs of this machine are shown, and written as a file that says the same.
+#[test]
+fn costs_are_shown_and_written() {
+    if !has_two_cpus("costs_are_shown_and_written") {
+        return;
+    }
+    let folder = folder("costs");
+    let file = folder.join("costs.toml");
+    let output = Command::new(env!("CARGO_BIN_EXE_quietcore"))
+        .args(["calibrate", "-o", file.to_str().expect("UTF-8")])
+        .output()
+        .expect("quietcore runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let shown = text(&output.stdout);
+    let written = std::fs::read_to_string(&file).expect("it was written");
+    let costs = CostTable::parse(&file, &written).expect("a file of costs");
+    assert!(shown.starts_with("\nCosts of this machine, in ns: median"), "{shown}");
+    for (cost, value) in Cost::ALL.iter().filter_map(|&cost| Some((cost, costs.get(cost)?))) {
+        let row = format!("\n  {:<16} {:>9.1}  ", cost.name(), value.ns);
+        assert!(shown.contains(&row), "{row}: {shown}");
+    }
+    std::fs::remove_dir_all(folder).expect("it is ours");
 }

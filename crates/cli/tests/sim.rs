@@ -36,12 +36,19 @@ fn exit_codes_say_what_happened() {
         (vec!["sim", &fails], 1),
         (vec!["sim", &fails, "--exit-zero"], 0),
         (vec!["sim", &wrong], 2),
+        (vec!["sim", &holds, "--perfetto", "no/such/folder/x"], 2),
         (vec!["sim", "no/such/file"], 2),
         (vec!["sim"], 2),
     ] {
         let output = quietcore(&args);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
     }
+    let unwritten = String::from_utf8(quietcore(&["sim", &holds, "--perfetto", "no/such/folder/x"]).stderr);
+    assert!(unwritten.expect("UTF-8").contains("no/such/folder/x"));
+    let replaced = quietcore(&["sim", &holds, "--seed", "9", "--duration", "2500ms", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&replaced.stdout).expect("JSON");
+    let run = &json["variants"][0]["figures"];
+    assert_eq!((&json["seed"], &run["duration_ns"]), (&9.into(), &2_500_000_000_u64.into()));
     let refused = String::from_utf8(quietcore(&["sim", &wrong]).stderr).expect("UTF-8");
     assert!(refused.contains("wrong.toml:5: every: there is no figure \"armies\""), "{refused}");
     std::fs::remove_dir_all(folder).expect("it is ours");

@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::output;
-use crate::terminal::{Colours, Style};
+use crate::terminal::{Colours, Style, columns};
 use quietcore_trace::visible;
 use std::fmt::Write;
 
@@ -32,6 +32,11 @@ impl Page {
     /// A page for files and for standard error.
     pub(crate) fn plain() -> Self {
         Self { text: String::new(), colours: Colours::Off }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn coloured() -> Self {
+        Self { text: String::new(), colours: Colours::On }
     }
 
     pub(crate) fn into_text(self) -> String {
@@ -78,6 +83,7 @@ impl Page {
     /// `label` and `text` beside it, wrapped; later lines are indented under the text.
     pub(crate) fn item(&mut self, indent: usize, label: &str, label_width: usize, text: &str) {
         let left = indent + label_width + 1;
+        let padding = label_width.saturating_sub(columns(label));
         let mut first = true;
         for paragraph in text.split('\n') {
             // A command must be copied whole, so it is never broken.
@@ -85,7 +91,7 @@ impl Page {
             let width = if is_command { usize::MAX } else { COLUMNS.saturating_sub(left) };
             for wrapped in wrap(paragraph, width) {
                 if first {
-                    let _ = writeln!(self.text, "{:indent$}{label:<label_width$} {wrapped}", "");
+                    let _ = writeln!(self.text, "{:indent$}{label}{:padding$} {wrapped}", "", "");
                 } else {
                     let _ = writeln!(self.text, "{:left$}{wrapped}", "");
                 }
@@ -124,7 +130,7 @@ pub(crate) fn in_lines(lines: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Page, wrap};
+    use super::{Page, Style, wrap};
 
     /// Goal: no line is longer than asked, unless one word is.
     #[test]
@@ -139,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Goal: an item hangs under its label.
+    /// Goal: an item hangs under its label, with colours as without.
     #[test]
     fn an_item_hangs_under_its_label() {
         let mut page = Page::plain();
@@ -147,5 +153,8 @@ mod tests {
         let text = page.into_text();
         assert!(text.starts_with("  why    word"), "{text:?}");
         assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("         word")), "{text:?}");
+        let mut page = Page::coloured();
+        page.item(2, &page.styled(Style::Bad, "why"), 6, "word");
+        assert_eq!(page.into_text(), "  \u{1b}[1;31mwhy\u{1b}[0m    word\n");
     }
 }

@@ -53,8 +53,7 @@ fn header(page: &mut Page, name: &str, report: &Explanation) {
     }
     for warning in &report.warnings {
         let label = page.styled(Style::Warning, "warning");
-        let width = 10 + label.len() - "warning".len();
-        page.item(2, &label, width, warning);
+        page.item(2, &label, 10, warning);
     }
 }
 

@@ -1,0 +1,131 @@
+//! The check-up's page, of a copied host and of hand-made reports, and what it says to type next.
+
+use super::{CheckUp, Recording, finding_lines, next_command, show};
+use crate::doctor::{self, Doctor};
+use crate::explain::LiveExplanation;
+use crate::text::Page;
+use crate::typed::{program, program_as_root};
+use quietcore_explain::{Explanation, Finding, Severity};
+use quietcore_trace::Question;
+use std::path::Path;
+
+fn host(name: &str) -> Doctor {
+    let hosts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../explain/tests/hosts");
+    doctor::look_at(&hosts.join(name))
+}
+
+fn finding(id: &'static str, severity: Severity) -> Finding {
+    Finding::new(id, Question::Isolation, severity).what(format!("This is {id}."))
+}
+
+fn live(findings: Vec<Finding>) -> LiveExplanation {
+    let mut report = live_report();
+    report.findings = findings;
+    LiveExplanation { report, own_disturbance: None }
+}
+
+fn named<const N: usize>(counts: [(&str, u64); N]) -> Option<std::collections::BTreeMap<String, u64>> {
+    Some(counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect())
+}
+
+/// A report in which no two figures are the same.
+fn live_report() -> Explanation {
+    let mut report = Explanation::default();
+    report.duration_ns = Some(12_345_678_901);
+    report.events = 1_234;
+    report.lost_events = 56;
+    report.incomplete = vec!["56 events were lost".to_owned(), "7 lines could not be read".to_owned()];
+    report.isolated = "1-3".to_owned();
+    report.timers.expired = Some(101);
+    report.foreign.total = Some(31);
+    report.foreign.pulled = Some(20);
+    report.foreign.placed = Some(11);
+    report.foreign.by_function =
+        named([("a_delayed_work", 2), ("delayed_work_timer_fn", 5), ("process_timeout", 24)]);
+    // Two that have as many: the lower one is named.
+    report.foreign.by_cpu = Some([(1, 4), (2, 13), (3, 13), (4, 1)].into());
+    report.between_isolated.total = Some(14);
+    report.between_isolated.pulled = Some(8);
+    report.between_isolated.placed = Some(6);
+    report.remote.total = Some(47);
+    report.ping_pong.count = Some(17);
+    report.ping_pong.per_s = Some(1.38);
+    report.softirq.timer_entries = Some(73);
+    report.softirq.timer_empty = Some(19);
+    report.hrtimers.expired = Some(61);
+    report.hrtimers.off_arming_cpu = Some(23);
+    report.hrtimers.foreign = Some(9);
+    report.hrtimers.qdisc_watchdog.expired = Some(12);
+    report.hrtimers.qdisc_watchdog.off_arming_cpu = Some(10);
+    report.rt_wakeups.count = Some(41);
+    report.rt_wakeups.behind_softirq = Some(29);
+    report.rt_wakeups.delay_ns.max = Some(3_700);
+    report
+}
+
+/// Goal: everything about the running kernel has its own figure, beside what the host and the recordings say.
+/// Method: a snapshot; of two recordings one has nothing recorded.
+#[test]
+fn the_page_with_a_live_recording() {
+    let findings = vec![
+        finding("one", Severity::Note),
+        finding("two", Severity::Warning),
+        finding("three", Severity::Critical),
+        finding("four", Severity::Note),
+    ];
+    let recording = |title, report| Recording { name: "not shown", title, report };
+    let check_up = CheckUp {
+        schema: 2,
+        doctor: host("telco-6.12"),
+        live: Some(live(findings)),
+        live_not_possible: None,
+        recordings: vec![recording("full", live_report()), recording("empty", Explanation::default())],
+        next: "$ what to type\nwhat it says".to_owned(),
+    };
+    let mut page = Page::plain();
+    show(&mut page, &check_up);
+    insta::assert_snapshot!("live", page.into_text());
+}
+
+/// Goal: notes are counted, warnings are shown, and none is a good word. Method: both, either, neither; the
+/// snapshot above has both.
+#[test]
+fn findings_are_shown_or_counted() {
+    let (note, warning) = (finding("n", Severity::Note), finding("w", Severity::Warning));
+    for (findings, lines) in [
+        (vec![], "  no warnings  (details: D)\n"),
+        (vec![note.clone()], "  no warnings, 1 note  (details: D)\n"),
+        (vec![note.clone(), note.clone()], "  no warnings, 2 notes  (details: D)\n"),
+        (vec![warning.clone()], "  warning  w: This is w.\n  (details: D)\n"),
+        (vec![note, warning], "  warning  w: This is w.\n  and 1 note  (details: D)\n"),
+    ] {
+        let mut page = Page::plain();
+        finding_lines(&mut page, &findings, "D");
+        assert_eq!(page.into_text(), lines);
+    }
+}
+
+/// Goal: what is typed next is about the worst that was found. Method: each case on a host with warnings and
+/// on one without.
+#[test]
+fn the_next_command_is_about_what_was_found() {
+    let (note, warning) = (finding("n", Severity::Note), finding("w", Severity::Warning));
+    let noted = live(vec![note.clone()]);
+    let warned = live(vec![note, warning]);
+    let [program, root] = [program(), program_as_root()];
+    let explain = format!("$ {program} explain --live 30s\nwhat to change, with the lines that prove it");
+    let doctor = format!("$ {program} doctor\nwhat to change on this host, and how to verify it");
+    let record = format!("$ {root} explain --live 30s\nthe same questions to the running kernel");
+    let longer =
+        format!("$ {program} explain --live 5m --isolated LIST\nLIST: the CPUs that must stay quiet");
+    for (name, live, next) in [
+        ("telco-6.12", Some(&warned), &explain),
+        ("telco-6.12", Some(&noted), &doctor),
+        ("telco-6.12", None, &doctor),
+        ("container-6.8", Some(&warned), &explain),
+        ("container-6.8", Some(&noted), &longer),
+        ("container-6.8", None, &record),
+    ] {
+        assert_eq!(&next_command(&host(name), live), next, "{name}");
+    }
+}
