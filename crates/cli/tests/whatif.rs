@@ -111,6 +111,33 @@ fn the_text_has_before_after_and_the_assumptions() {
     }
 }
 
+/// Goal: every figure of a real recording stands in its place. Method: a snapshot; one CPU takes no part, another
+/// never sleeps.
+#[test]
+fn the_text_of_an_answer_is_as_reviewed() {
+    let question = [ISO, "--policy", "pull", "--exclude", "12", "--keep-awake", "0"];
+    insta::assert_snapshot!("whatif", text(&whatif(&question, b"").stdout));
+}
+
+/// Goal: lost events are said, and of many CPUs the first are shown. Method: CPU 0 arms, each of 26 isolated
+/// CPUs runs one, after a mark of lost events.
+#[test]
+fn losses_and_further_cpus_are_said() {
+    let timer = |cpu: u32| {
+        format!(
+            "a-8 [000] d..2. 1.000000: timer_start: timer={cpu} function=f expires=1001 [timeout=1] cpu=0 \
+             idx=1 flags=\n\
+             b-9 [{cpu:03}] d..2. 1.004000: timer_expire_entry: timer={cpu} function=f now=1001 baseclk=1001\n"
+        )
+    };
+    let head = "# kernel: Linux 6.12.1, HZ=250\n# isolated: 1-26; nohz_full: -\nCPU:0 [LOST 3 EVENTS]\n";
+    let timers: String = (1..=26).map(timer).collect();
+    let shown = text(&whatif(&["-", "--policy", "stay"], [head, &timers].concat().as_bytes()).stdout);
+    assert!(shown.contains("\n  recorded   52 events, 3 LOST\n  INCOMPLETE "), "{shown}");
+    assert!(shown.contains("\n  24                1          0          0 "), "{shown}");
+    assert!(shown.contains("\n  and 2 more; --json has all of them\n"), "{shown}");
+}
+
 /// Goal: what was not recorded is no number, beside replays that have one. Method: CPU 0 arms a timer and
 /// goes idle, CPU 1 is isolated and busy; the recording has no expiries.
 #[test]

@@ -214,6 +214,7 @@ fn sim(page: &mut Page, simulated: &ScenarioReport) {
 mod tests {
     use crate::text::lab_fixture as fixture;
     use crate::text::page::{COLUMNS, Page};
+    use quietcore_lab::{Better, ScenarioComparison, ToolOutput};
 
     /// Goal: one row with everything, all in short. Method: snapshots of fixed rounds.
     #[test]
@@ -229,6 +230,37 @@ mod tests {
             assert!(line.chars().count() <= COLUMNS, "{line}");
         }
         insta::assert_snapshot!("summary", text);
+    }
+
+    /// Goal: output of a tool that has no columns stands one below the other, a simulation that contradicts
+    /// itself says so, and each verdict of one is about the direction that is better. Method: a snapshot of
+    /// one row.
+    #[test]
+    fn text_of_a_row_with_loose_ends() {
+        let mut row = fixture::report().rows.swap_remove(0);
+        for (variant, thread) in [(1, "T: 0 (  11) P:80"), (2, "T: 0 (  22) P:90")] {
+            let lines = vec![thread.to_owned(), format!("{thread} again")];
+            row.variants[variant].attachment = Some(ToolOutput { format: "cyclictest", lines });
+        }
+        let simulated = row.simulated.as_mut().expect("it has one");
+        simulated.holds = false;
+        let [lower, higher] = [Better::Lower, Better::Higher];
+        for (what, better, ratio) in [
+            ("less", lower, Some(0.25)),
+            ("more", higher, Some(1.5)),
+            ("too many", lower, Some(1.5)),
+            ("too few", higher, Some(0.25)),
+            ("as many", higher, Some(1.0)),
+            ("none", lower, None),
+        ] {
+            let like = &simulated.comparisons[0];
+            let (before, after) = (like.before.clone(), like.after.clone());
+            simulated.comparisons.push(ScenarioComparison { what, unit: "ns", better, before, after, ratio });
+        }
+        simulated.comparisons.remove(0);
+        let mut page = Page::plain();
+        super::lab_row(&mut page, &row);
+        insta::assert_snapshot!("loose-ends", page.into_text());
     }
 
     /// Goal: predictions and measurements side by side. Method: a snapshot of fixed rounds.

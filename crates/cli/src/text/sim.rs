@@ -11,9 +11,9 @@ use quietcore_trace::visible;
 const LABEL: usize = 10;
 /// Width of a figure's name, and of one column.
 const NAME: usize = 24;
-const COLUMN: usize = 15;
+const COLUMN: usize = 17;
 /// Variants side by side; more are shown in further tables.
-const SIDE_BY_SIDE: usize = 5;
+const SIDE_BY_SIDE: usize = 4;
 
 /// The whole outcome of `scenario`, called `name`.
 pub(crate) fn simulation(page: &mut Page, name: &str, scenario: &Scenario, outcome: &SimOutcome) {
@@ -187,7 +187,7 @@ fn shown(page: &mut Page, outcome: &SimOutcome) {
     page.heading("Shown by the scenario (simulated)");
     for shown in &outcome.shown {
         let value = shown.value.map_or("-".to_owned(), |value| format!("{value:.4}"));
-        page.line(&format!("  {:<14} {value:>14}   {}", shown.variant, visible(&shown.what)));
+        page.line(&format!("  {:<COLUMN$} {value:>14}   {}", shown.variant, visible(&shown.what)));
     }
 }
 
@@ -203,7 +203,7 @@ fn sensitivity(page: &mut Page, outcome: &SimOutcome) {
             let cell = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
             let now = variant.figures.number(name);
             let text = format!("{:>14} {:>14} {:>14}", cell(range.halved), cell(now), cell(range.doubled));
-            page.line(&format!("  {:<12} {name:<18} {text}", variant.label));
+            page.line(&format!("  {:<COLUMN$} {name:<18} {text}", variant.label));
         }
     }
 }
@@ -240,3 +240,6 @@ fn verdicts(page: &mut Page, outcome: &SimOutcome) {
     };
     page.line(&text);
 }
+
+#[cfg(test)]
+mod tests;

@@ -203,3 +203,6 @@ fn mismatch(page: &mut Page, mismatch: &Mismatch) {
         page.item(2, label, LABEL, &visible(text));
     }
 }
+
+#[cfg(test)]
+mod tests;
