@@ -151,7 +151,7 @@ fn finish(
     if let Some((path, file)) = files.perfetto {
         let written = quietcore_lab::perfetto(file, slices);
         written.map_err(|error| CliError::Write(path, error))?.finish()?;
-        say_what_was_cut(slices);
+        what_was_cut(slices).iter().for_each(|sentence| output::say(sentence));
     }
     if args.json {
         return output::print_json(report);
@@ -169,20 +169,43 @@ fn finish(
     output::print(&page.into_text())
 }
 
-fn say_what_was_cut(slices: &[VariantSlices]) {
+fn what_was_cut(slices: &[VariantSlices]) -> Option<String> {
     let cut = slices.iter().filter(|one| one.is_cut());
     let cut: Vec<String> = cut.map(|one| format!("{} {}", one.row, one.variant)).collect();
-    if !cut.is_empty() {
-        let of = cut.join(", ");
-        output::say(&format!("the trace has the first {SLICES_MAX} callbacks and polls only of: {of}"));
-    }
+    let of = cut.join(", ");
+    let sentence = format!("the trace has the first {SLICES_MAX} callbacks and polls only of: {of}");
+    (!cut.is_empty()).then_some(sentence)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::outcome;
+    use super::{outcome, what_was_cut};
     use crate::outcome::CommandOutcome::{Fine, Found, Interrupted};
     use crate::text::lab_fixture as fixture;
+    use quietcore_core::{CpuId, Nanos};
+    use quietcore_lab::{SLICES_MAX, Slice, SliceKind, VariantSlices};
+
+    /// Goal: a trace that lacks something says of what. Method: three variants, of which the outer two ran more
+    /// than is kept.
+    #[test]
+    fn a_trace_that_was_cut_says_so() {
+        let slice = Slice {
+            kind: SliceKind::Task { number: None },
+            name: "task",
+            cpu: CpuId::new(0).expect("a CPU"),
+            tid: 1,
+            began: Nanos(1),
+            ended: Nanos(2),
+        };
+        let slices =
+            |variant, count| VariantSlices { row: "idle", variant, slices: vec![slice.clone(); count] };
+        let [cut, whole] = [SLICES_MAX + 1, SLICES_MAX];
+        assert_eq!(what_was_cut(&[slices("stay", whole)]), None);
+        assert_eq!(
+            what_was_cut(&[slices("none", cut), slices("stay", whole), slices("pull", cut)]).as_deref(),
+            Some("the trace has the first 50000 callbacks and polls only of: idle none, idle pull")
+        );
+    }
 
     /// Goal: the exit code says whether what must have one value has it, and before that whether the run came
     /// to its end. Method: both, either, neither.

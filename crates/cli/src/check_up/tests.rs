@@ -4,6 +4,7 @@ use super::{CheckUp, Recording, finding_lines, next_command, show};
 use crate::doctor::{self, Doctor};
 use crate::explain::LiveExplanation;
 use crate::text::Page;
+use crate::text::explanation_fixture::explanation;
 use crate::typed::{program, program_as_root};
 use quietcore_explain::{Explanation, Finding, Severity};
 use quietcore_trace::Question;
@@ -19,48 +20,9 @@ fn finding(id: &'static str, severity: Severity) -> Finding {
 }
 
 fn live(findings: Vec<Finding>) -> LiveExplanation {
-    let mut report = live_report();
+    let mut report = explanation();
     report.findings = findings;
     LiveExplanation { report, own_disturbance: None }
-}
-
-fn named<const N: usize>(counts: [(&str, u64); N]) -> Option<std::collections::BTreeMap<String, u64>> {
-    Some(counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect())
-}
-
-/// A report in which no two figures are the same.
-fn live_report() -> Explanation {
-    let mut report = Explanation::default();
-    report.duration_ns = Some(12_345_678_901);
-    report.events = 1_234;
-    report.lost_events = 56;
-    report.incomplete = vec!["56 events were lost".to_owned(), "7 lines could not be read".to_owned()];
-    report.isolated = "1-3".to_owned();
-    report.timers.expired = Some(101);
-    report.foreign.total = Some(31);
-    report.foreign.pulled = Some(20);
-    report.foreign.placed = Some(11);
-    report.foreign.by_function =
-        named([("a_delayed_work", 2), ("delayed_work_timer_fn", 5), ("process_timeout", 24)]);
-    // Two that have as many: the lower one is named.
-    report.foreign.by_cpu = Some([(1, 4), (2, 13), (3, 13), (4, 1)].into());
-    report.between_isolated.total = Some(14);
-    report.between_isolated.pulled = Some(8);
-    report.between_isolated.placed = Some(6);
-    report.remote.total = Some(47);
-    report.ping_pong.count = Some(17);
-    report.ping_pong.per_s = Some(1.38);
-    report.softirq.timer_entries = Some(73);
-    report.softirq.timer_empty = Some(19);
-    report.hrtimers.expired = Some(61);
-    report.hrtimers.off_arming_cpu = Some(23);
-    report.hrtimers.foreign = Some(9);
-    report.hrtimers.qdisc_watchdog.expired = Some(12);
-    report.hrtimers.qdisc_watchdog.off_arming_cpu = Some(10);
-    report.rt_wakeups.count = Some(41);
-    report.rt_wakeups.behind_softirq = Some(29);
-    report.rt_wakeups.delay_ns.max = Some(3_700);
-    report
 }
 
 /// Goal: everything about the running kernel has its own figure, beside what the host and the recordings say.
@@ -79,7 +41,7 @@ fn the_page_with_a_live_recording() {
         doctor: host("telco-6.12"),
         live: Some(live(findings)),
         live_not_possible: None,
-        recordings: vec![recording("full", live_report()), recording("empty", Explanation::default())],
+        recordings: vec![recording("full", explanation()), recording("empty", Explanation::default())],
         next: "$ what to type\nwhat it says".to_owned(),
     };
     let mut page = Page::plain();

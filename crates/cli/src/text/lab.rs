@@ -7,12 +7,14 @@ use super::page::{Page, in_lines};
 use crate::terminal::Style;
 use quietcore_lab::{
     Better, ComparisonVerdict, FigureComparison, FigureReport, LabReport, RowReport, ScenarioReport,
-    ScenarioValue, ToolOutput, maybe, number,
+    ScenarioValue, ToolOutput, VariantReport, maybe, number,
 };
 
 const NAME: usize = 32;
 const COLUMN: usize = 15;
 const LABEL: usize = 16;
+/// Variants side by side; more are shown in further tables.
+const SIDE_BY_SIDE: usize = 4;
 
 /// One row with everything.
 pub(crate) fn lab_row(page: &mut Page, row: &RowReport) {
@@ -26,8 +28,7 @@ pub(crate) fn lab_row(page: &mut Page, row: &RowReport) {
     for variant in &row.variants {
         page.item(2, variant.name, LABEL, &format!("({}) {}", variant.role.name(), variant.what));
     }
-    page.blank();
-    figures(page, row);
+    row.variants.chunks(SIDE_BY_SIDE).for_each(|variants| figures(page, variants));
     attachments(page, row);
     words(page, row);
     beside(page, row);
@@ -63,6 +64,16 @@ fn costs(page: &mut Page, rows: &[RowReport]) {
     page.item(2, "costs", LABEL, &in_lines(&simulated.costs));
 }
 
+/// A figure's name for its column; one that is too long has a line of its own.
+fn name(page: &mut Page, figure: &str, unit: &str) -> String {
+    let name = format!("{figure}, {unit}");
+    if name.len() <= NAME {
+        return name;
+    }
+    page.line(&format!("  {name}"));
+    String::new()
+}
+
 /// A name and four columns.
 fn cells(of: [&str; 5]) -> String {
     let [name, columns @ ..] = of;
@@ -74,7 +85,7 @@ fn cells(of: [&str; 5]) -> String {
 }
 
 fn comparison(page: &mut Page, of: &FigureComparison) {
-    let name = format!("{}, {}", of.figure, of.unit);
+    let name = name(page, of.figure, of.unit);
     let ratio = of.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
     let [before, after] = [of.before_median, of.after_median].map(maybe);
     let line = cells([&name, &before, &after, &ratio, &maybe(of.floor)]);
@@ -88,19 +99,21 @@ fn comparison(page: &mut Page, of: &FigureComparison) {
     page.styled_line(style, &line);
 }
 
-fn figures(page: &mut Page, row: &RowReport) {
+fn figures(page: &mut Page, variants: &[VariantReport]) {
+    page.blank();
     let mut line = format!("  {:<NAME$}", "");
-    for variant in &row.variants {
+    for variant in variants {
         line.push_str(&format!(" {:>COLUMN$}", variant.name));
     }
     page.line(&line);
-    let count = row.variants.first().map_or(0, |variant| variant.figures.len());
+    let count = variants.first().map_or(0, |variant| variant.figures.len());
     for at in 0..count {
-        let figures: Vec<&FigureReport> = row.variants.iter().map(|variant| &variant.figures[at]).collect();
+        let figures: Vec<&FigureReport> = variants.iter().map(|variant| &variant.figures[at]).collect();
         if figures.iter().all(|figure| figure.median.is_none()) {
             continue;
         }
-        let mut medians = format!("  {:<NAME$}", format!("{}, {}", figures[0].name, figures[0].unit));
+        let name = name(page, figures[0].name, figures[0].unit);
+        let mut medians = format!("  {name:<NAME$}");
         let mut spreads = format!("  {:<NAME$}", "");
         for figure in &figures {
             medians.push_str(&format!(" {:>COLUMN$}", maybe(figure.median)));
@@ -214,7 +227,7 @@ fn sim(page: &mut Page, simulated: &ScenarioReport) {
 mod tests {
     use crate::text::lab_fixture as fixture;
     use crate::text::page::{COLUMNS, Page};
-    use quietcore_lab::{Better, ScenarioComparison, ToolOutput};
+    use quietcore_lab::{Better, LabReport, ScenarioComparison, ToolOutput};
 
     /// Goal: one row with everything, all in short. Method: snapshots of fixed rounds.
     #[test]
@@ -230,6 +243,26 @@ mod tests {
             assert!(line.chars().count() <= COLUMNS, "{line}");
         }
         insta::assert_snapshot!("summary", text);
+    }
+
+    /// Goal: no row is wider than a page, and all its variants are there. Method: numbers of five digits.
+    #[test]
+    fn every_row_fits() {
+        for plan in quietcore_lab::ROWS {
+            let row =
+                fixture::row(plan.name, |variant, figure| Some((10_000 + 100 * variant + figure) as f64));
+            let mut page = Page::plain();
+            super::lab_row(&mut page, &row);
+            super::lab_summary(&mut page, &LabReport { rows: vec![row], ..fixture::report() });
+            let text = page.into_text();
+            for line in text.lines() {
+                assert!(line.chars().count() <= COLUMNS, "{}: {line}", plan.name);
+            }
+            for variant in 0..plan.variants.len() {
+                let figure = (10_000 + 100 * variant).to_string();
+                assert!(text.split_whitespace().any(|word| word == figure), "{figure}: {text}");
+            }
+        }
     }
 
     /// Goal: output of a tool that has no columns stands one below the other, a simulation that contradicts

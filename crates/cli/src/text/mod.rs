@@ -1,6 +1,8 @@
 //! Text for people: what each report looks like on a terminal.
 
 mod calibration;
+#[cfg(test)]
+pub(crate) mod explanation_fixture;
 mod finding;
 mod lab;
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl Page {
 
     pub(crate) fn heading(&mut self, text: &str) {
         self.blank();
-        self.styled_line(Style::Heading, text);
+        wrap(text, COLUMNS).iter().for_each(|line| self.styled_line(Style::Heading, line));
     }
 
     /// `label` and `text` beside it, wrapped; later lines are indented under the text.

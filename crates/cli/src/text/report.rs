@@ -48,7 +48,7 @@ fn header(page: &mut Page, name: &str, report: &Explanation) {
             2,
             "ignored",
             10,
-            &format!("events without meaning here: {}", names(&report.unknown_events, 6)),
+            &format!("events without meaning here: {}", names(&report.unknown_events, 6, "")),
         );
     }
     for warning in &report.warnings {
@@ -69,11 +69,11 @@ fn own_disturbance(own: &Own) -> String {
     )
 }
 
-/// `27 process_timeout, 3 x and 2 more`.
-fn names(counts: &CountByName, most: usize) -> String {
+/// `27 process_timeout, 3 x and 2 more`, with `about` before each count.
+fn names(counts: &CountByName, most: usize, about: &str) -> String {
     let mut sorted: Vec<_> = counts.iter().collect();
     sorted.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-    let shown = sorted.iter().take(most).map(|(name, count)| format!("{count} {}", visible(name)));
+    let shown = sorted.iter().take(most).map(|(name, count)| format!("{about}{count} {}", visible(name)));
     let mut text = shown.collect::<Vec<_>>().join(", ");
     if sorted.len() > most {
         text.push_str(&format!(" and {} more", sorted.len() - most));
@@ -86,11 +86,13 @@ fn isolated_cpus(page: &mut Page, report: &Explanation) {
         return;
     }
     page.heading("Timers of other CPUs that ran on isolated CPUs");
+    let about = about(report);
     let estimated = if report.groups.estimated { "~group" } else { "group" };
     page.line(&format!("  {:>4} {estimated:>6} {:>7} {:>7}  functions", "CPU", "pulled", "placed"));
     for row in report.isolated_cpus.iter().take(CPU_ROWS_MAX) {
-        let counts = format!("{:>4} {:>6} {:>7} {:>7} ", row.cpu, row.group, row.pulled, row.placed);
-        page.item(2, &counts, counts.len(), &names(&row.by_function, 4));
+        let [pulled, placed] = [row.pulled, row.placed].map(|count| format!("{about}{count}"));
+        let counts = format!("{:>4} {:>6} {pulled:>7} {placed:>7} ", row.cpu, row.group);
+        page.item(2, &counts, counts.len(), &names(&row.by_function, 4, about));
     }
     if let Some(more) = report.isolated_cpus.len().checked_sub(CPU_ROWS_MAX).filter(|&more| more > 0) {
         page.line(&format!("  ... and {more} more CPUs (--json has all)"));
@@ -191,3 +193,6 @@ fn softirqs(report: &Explanation) -> Option<String> {
         figure(report, softirq.timer_entries)
     ))
 }
+
+#[cfg(test)]
+mod tests;
