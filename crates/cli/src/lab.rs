@@ -185,8 +185,8 @@ mod tests {
     use quietcore_core::{CpuId, Nanos};
     use quietcore_lab::{SLICES_MAX, Slice, SliceKind, VariantSlices};
 
-    /// Goal: a trace that lacks something says of what. Method: three variants, of which the outer two ran more
-    /// than is kept.
+    /// Goal: a trace that lacks something says of what. Method: three variants, of which the outer two ran
+    /// more than is kept.
     #[test]
     fn a_trace_that_was_cut_says_so() {
         let slice = Slice {

@@ -111,8 +111,8 @@ fn the_text_has_before_after_and_the_assumptions() {
     }
 }
 
-/// Goal: every figure of a real recording stands in its place. Method: a snapshot; one CPU takes no part, another
-/// never sleeps.
+/// Goal: every figure of a real recording stands in its place. Method: a snapshot; one CPU takes no part,
+/// another never sleeps.
 #[test]
 fn the_text_of_an_answer_is_as_reviewed() {
     let question = [ISO, "--policy", "pull", "--exclude", "12", "--keep-awake", "0"];

@@ -157,7 +157,8 @@ fn every_figure_has_its_row() {
     insta::assert_snapshot!("full", text);
 }
 
-/// Goal: what was not asked for and what the scenario does not have takes no room, and what holds is one line.
+/// Goal: what was not asked for and what the scenario does not have takes no room, and what holds is one
+/// line.
 #[test]
 fn what_holds_is_one_line() {
     let verdicts =
