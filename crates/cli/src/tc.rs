@@ -69,15 +69,15 @@ pub(crate) fn run(args: &TcArgs) -> Result<CommandOutcome, CliError> {
         let script = Script::read(Path::new(file))?;
         let mut instances = None;
         let printed = script.run(|command, line| {
-            let instances = instances.get_or_insert_with(|| all(request.name.as_deref()));
-            execute(instances, command, line)
+            let instances = instances.get_or_insert_with(instance::running);
+            execute(instances, request.name.as_deref(), command, line)
         })?;
         output::print(&printed)?;
         return Ok(CommandOutcome::Fine);
     }
     let no_command = |error| CliError::Usage(format!("this is no command of tc:\n{error}"));
     let command = parse(&request.line).map_err(no_command)?;
-    match execute(&mut all(request.name.as_deref()), &command, &request.line)? {
+    match execute(&mut instance::running(), request.name.as_deref(), &command, &request.line)? {
         Ok(text) => output::print(&text)?,
         Err(why) => return Err(CliError::Live(why)),
     }
@@ -86,21 +86,15 @@ pub(crate) fn run(args: &TcArgs) -> Result<CommandOutcome, CliError> {
 
 type Running = (InstanceRecord, UnixStream);
 
-/// The running instances, or the one of that name.
-fn all(name: Option<&str>) -> Vec<Running> {
-    let mut found = instance::running();
-    found.retain(|(record, _)| name.is_none_or(|name| record.name == name));
-    found
-}
-
-/// Asks the instance that has the device; without a device, the only instance.
+/// Asks the instance of that name that has the device; without either, the only instance.
 fn execute(
     instances: &mut [Running],
+    name: Option<&str>,
     command: &Command,
     line: &str,
 ) -> Result<Result<String, String>, CliError> {
     let records: Vec<&InstanceRecord> = instances.iter().map(|(record, _)| record).collect();
-    let at = chosen(&records, device_of(command)).map_err(CliError::Live)?;
+    let at = chosen(&records, name, device_of(command)).map_err(CliError::Live)?;
     let (record, stream) = &mut instances[at];
     let failed = |error| CliError::Live(format!("instance {} does not answer: {error}", record.name));
     ask(stream, line).map_err(failed)
@@ -117,9 +111,10 @@ fn device_of(command: &Command) -> Option<&str> {
 }
 
 /// Which of the instances is meant.
-fn chosen(records: &[&InstanceRecord], device: Option<&str>) -> Result<usize, String> {
+fn chosen(records: &[&InstanceRecord], name: Option<&str>, device: Option<&str>) -> Result<usize, String> {
+    let is_named = |record: &InstanceRecord| name.is_none_or(|name| record.name == name);
     let has = |record: &InstanceRecord| {
-        device.is_none_or(|device| record.devices.iter().any(|name| name == device))
+        is_named(record) && device.is_none_or(|device| record.devices.iter().any(|name| name == device))
     };
     let found: Vec<usize> = (0..records.len()).filter(|&at| has(records[at])).collect();
     let names =
@@ -130,10 +125,18 @@ fn chosen(records: &[&InstanceRecord], device: Option<&str>) -> Result<usize, St
             let remedy = "start one: quietcore netem tun (root), or quietcore netem relay";
             Err(format!("no instance runs; {remedy}"))
         }
+        ([], _) if !records.iter().any(|record| is_named(record)) => {
+            let (name, known) = (name.unwrap_or_default(), names(&(0..records.len()).collect::<Vec<_>>()));
+            Err(format!("no instance {name} runs; there are {known}"))
+        }
         ([], device) => {
-            let devices = records.iter().flat_map(|record| record.devices.iter().map(String::as_str));
+            let named = records.iter().filter(|record| is_named(record));
+            let devices = named.flat_map(|record| record.devices.iter().map(String::as_str));
             let (device, known) = (device.unwrap_or_default(), devices.collect::<Vec<_>>().join(", "));
-            Err(format!("no running instance has a device {device}; there are {known}"))
+            Err(match name {
+                Some(name) => format!("instance {name} has no device {device}; there are {known}"),
+                None => format!("no running instance has a device {device}; there are {known}"),
+            })
         }
         (several, Some(device)) => {
             let names = names(several);
@@ -178,20 +181,25 @@ mod tests {
         };
         let (one, two) = (record("one", &["eth1", "eth2"]), record("two", &["eth2", "eth3"]));
         let both = [&one, &two];
-        let ask = |line: &str| chosen(&both, device_of(&parse(line).unwrap()));
+        let of = |name, line: &str| chosen(&both, name, device_of(&parse(line).unwrap()));
+        let ask = |line: &str| of(None, line);
         assert_eq!(ask("qd add dev eth1 root fq"), Ok(0));
         assert_eq!(ask("class show dev eth3"), Ok(1));
+        assert_eq!(of(Some("two"), "filter show dev eth2"), Ok(1));
+        assert_eq!(of(Some("one"), "qd show"), Ok(0));
         insta::assert_snapshot!(
             "refused",
             [
                 ask("qd del dev eth2 root"),
                 ask("qd del dev eth9 root"),
                 ask("qd show"),
-                chosen(&[], Some("eth1")),
+                of(Some("three"), "qd show"),
+                of(Some("two"), "class del dev eth1 classid 1:1"),
+                chosen(&[], Some("one"), Some("eth1")),
             ]
             .map(Result::unwrap_err)
             .join("\n")
         );
-        assert_eq!(chosen(&[&one], None), Ok(0), "there is only one");
+        assert_eq!(chosen(&[&one], None, None), Ok(0), "there is only one");
     }
 }
