@@ -2,12 +2,10 @@
 
 /// The sum of 16-bit words, not yet folded; of at most 64 KiB.
 pub(super) fn sum(bytes: &[u8]) -> u64 {
-    let words = bytes.chunks_exact(4);
-    let rest = words.remainder();
+    let (words, rest) = bytes.as_chunks();
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
-    let whole: u64 =
-        words.map(|word| u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]))).sum();
+    let whole: u64 = words.iter().map(|word| u64::from(u32::from_be_bytes(*word))).sum();
     whole + u64::from(u32::from_be_bytes(last))
 }
 

@@ -198,8 +198,8 @@ impl WordGroup {
         let after = self.possible(known, bits).into_iter().find_map(|word| {
             let next = if change.word.is_active { word.with(child) } else { word.without(child) };
             // A group that became active again before its bit was cleared keeps it.
-            let stays = Some(word).filter(|_| !change.word.is_active && change.word.level > 0);
-            Some(next).filter(is_shown).or(stays.filter(is_shown))
+            let stays = !change.word.is_active && change.word.level > 0 && is_shown(&word);
+            if is_shown(&next) { Some(next) } else { stays.then_some(word) }
         });
         if let Some(after) = after {
             self.known = Some(after);
