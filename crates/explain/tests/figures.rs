@@ -7,6 +7,8 @@ mod decoder;
 mod doctor;
 #[path = "figures/json.rs"]
 mod json;
+#[path = "figures/made.rs"]
+mod made;
 #[path = "figures/perfetto.rs"]
 mod perfetto;
 #[path = "figures/series.rs"]

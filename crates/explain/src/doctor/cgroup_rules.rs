@@ -6,7 +6,7 @@
 //! Documentation/scheduler/sched-bwc.rst.
 
 use super::text::{Cite, cpus};
-use crate::host::{Facts, Partition, Quota, Version};
+use crate::host::{Facts, OldCpuset, Partition, Quota, Version};
 use crate::{Finding, Severity};
 use quietcore_core::CpuSet;
 use quietcore_trace::{Question, shell_word};
@@ -96,14 +96,19 @@ pub(super) fn partition_root(facts: &Facts) -> Option<Finding> {
     )
 }
 
+/// v1: exclusive cpusets whose CPUs are still balanced with the rest.
+fn balanced_cpusets(facts: &Facts) -> impl Iterator<Item = &OldCpuset> {
+    let root = facts.groups.cpusets.first().filter(|root| root.is_balanced());
+    let all = root.map(|root| &root.cpus.value);
+    // The root, and what leads to an exclusive cpuset, are exclusive too.
+    let reserves =
+        move |set: &&OldCpuset| set.is_exclusive() && all.is_some_and(|all| set.cpus.value != *all);
+    facts.groups.cpusets.iter().filter(reserves)
+}
+
 /// v1: CPUs of exclusive cpusets that are still balanced with the rest.
 pub(super) fn balanced_exclusive(facts: &Facts) -> CpuSet {
-    let Some((root, inner)) = facts.groups.cpusets.split_first().filter(|(root, _)| root.is_balanced())
-    else {
-        return CpuSet::new();
-    };
-    let exclusive = inner.iter().filter(|set| set.is_exclusive() && set.cpus.value != root.cpus.value);
-    exclusive.fold(CpuSet::new(), |all, set| all.union(&set.cpus.value))
+    balanced_cpusets(facts).fold(CpuSet::new(), |all, set| all.union(&set.cpus.value))
 }
 
 /// v1: an exclusive cpuset keeps other cpusets out, not the load balancer.
@@ -113,11 +118,7 @@ pub(super) fn cpuset_v1_balanced(facts: &Facts) -> Option<Finding> {
     if open.is_empty() {
         return None;
     }
-    let owner = facts
-        .groups
-        .cpusets
-        .iter()
-        .find(|set| set.is_exclusive() && !set.cpus.value.intersection(&open).is_empty())?;
+    let owner = balanced_cpusets(facts).find(|set| !set.cpus.value.intersection(&open).is_empty())?;
     let balance = root.balance.as_ref()?;
     Some(
         Finding::new("cpuset-v1-balanced", Question::Isolation, Severity::Warning)

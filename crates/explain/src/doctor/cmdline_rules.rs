@@ -14,8 +14,7 @@ use quietcore_trace::Question;
 pub(super) fn isolcpus_no_domain(facts: &Facts) -> Option<Finding> {
     let isolated = facts.domain_isolated();
     let params = facts.isolcpus();
-    let bare = |one: &&crate::host::Isolcpus| one.refusal.is_none() && !one.domain;
-    let one = params.iter().find(|one| bare(one) && !one.cpus.difference(&isolated).is_empty())?;
+    let one = params.iter().find(|one| !one.domain && !one.cpus.difference(&isolated).is_empty())?;
     // Another isolcpus= with the domain flag for the same CPUs makes up for this one.
     let domain = params.iter().filter(|one| one.domain).fold(CpuSet::new(), |all, one| all.union(&one.cpus));
     let open = one.cpus.difference(&isolated).difference(&domain);

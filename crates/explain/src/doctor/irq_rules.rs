@@ -46,9 +46,9 @@ pub(super) fn irq_on_isolated(facts: &Facts) -> Option<Finding> {
     };
     let finding = Finding::new("irq-on-isolated", Question::Isolation, Severity::Warning)
         .what(format!(
-            "{} interrupt{} reach isolated {}, {delivered} deliveries since boot: {}.",
+            "{} interrupt{} isolated {}, {delivered} deliveries since boot: {}.",
             hit.len(),
-            if hit.len() == 1 { "" } else { "s" },
+            if hit.len() == 1 { " reaches" } else { "s reach" },
             cpus(&reached),
             first_of(&names, SHOWN)
         ))

@@ -15,7 +15,7 @@ mod irq;
 mod net;
 mod system;
 
-pub(crate) use cgroup::{Cgroups, Partition, Quota, Version};
+pub(crate) use cgroup::{Cgroups, OldCpuset, Partition, Quota, Version};
 pub(crate) use cmdline::{Cmdline, Isolcpus, Refusal, cpu_list};
 pub(crate) use cpus::Cpus;
 pub(crate) use files::{Fact, printable};

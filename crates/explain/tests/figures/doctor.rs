@@ -1,6 +1,7 @@
 //! The check-up's texts, word for word on every host of `tests/hosts`, and the kernel versions at which a
 //! rule begins or ends. `INSTA_UPDATE=always cargo test -p quietcore-explain` accepts new texts.
 
+use crate::made::facts;
 use quietcore_explain::{Evidence, Facts, Finding, Severity, examine};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ fn hosts() -> Vec<PathBuf> {
     hosts
 }
 
-fn text(finding: &Finding) -> String {
+pub(crate) fn text(finding: &Finding) -> String {
     let Finding { id, question, severity, what, why, change, predicted, verify, evidence, .. } = finding;
     let change = change.replace('\n', "\n           ");
     let mut text = format!("{severity} {id} ({question})\n  what     {what}\n  why      {why}\n");
@@ -38,9 +39,8 @@ fn every_text_is_as_reviewed() {
 }
 
 /// A host with CPUs 0 to 3: 2 and 3 isolated, 1 and 3 with nohz_full.
-fn host(release: &str, timer_migration: &str) -> PathBuf {
-    let root = std::env::temp_dir().join(format!("quietcore-versions-{}", std::process::id()));
-    for (path, text) in [
+fn host(release: &str, timer_migration: &str) -> Facts {
+    let files = [
         ("proc/cmdline", "isolcpus=domain,quiet_please,2-3 nohz_full=1,3"),
         ("proc/sys/kernel/osrelease", release),
         ("proc/sys/kernel/timer_migration", timer_migration),
@@ -51,12 +51,8 @@ fn host(release: &str, timer_migration: &str) -> PathBuf {
         ("sys/devices/system/cpu/online", "0-3"),
         ("sys/devices/system/cpu/isolated", "2-3"),
         ("sys/devices/system/cpu/nohz_full", "1,3"),
-    ] {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a scratch folder");
-        fs::write(path, text).expect("a scratch file");
-    }
-    root
+    ];
+    facts("versions", &files)
 }
 
 /// Goal: each rule begins and ends with the version that its text names. Method: the same host with the
@@ -89,9 +85,7 @@ fn every_version_is_where_the_texts_say() {
         ("6.18.44", "0", vec![pull, hrtimers(Warning), stays, flag, server]),
         ("6.19.0", "0", vec![stays, left, hrtimers(Note), flag, server]),
     ] {
-        let root = host(release, migration);
-        let findings = examine(&Facts::read(&root)).findings;
-        fs::remove_dir_all(root).expect("the scratch folder");
+        let findings = examine(&host(release, migration)).findings;
         let changing = findings.iter().filter(|finding| !always.contains(&finding.id));
         let found: Vec<_> = changing.map(|finding| (finding.severity, finding.id)).collect();
         assert_eq!(found, expected, "{release}, timer_migration={migration}");
