@@ -57,6 +57,7 @@ const HOSTS: &[(&str, &[(Severity, &str)])] = &[
             (WARNING, "nohz-full-no-domain"),
             (WARNING, "workqueue-on-isolated"),
             (WARNING, "rps-on-isolated"),
+            (WARNING, "xps-shared-queue"),
             (NOTE, "nohz-full-stays-in-hierarchy"),
             (NOTE, "isolated-left-hierarchy"),
             (NOTE, "timer-migration-hrtimers-only"),

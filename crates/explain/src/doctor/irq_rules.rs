@@ -57,9 +57,10 @@ pub(super) fn irq_on_isolated(facts: &Facts) -> Option<Finding> {
              says, and the timers and softirqs its handler starts stay there too (any kernel version).",
         )
         .change(format!(
-            "$ echo {housekeeping} > /proc/irq/{}/smp_affinity_list\nLikewise for the others. If that \
-             fails with an input/output error the kernel manages the interrupt: {boot}",
-            first.number
+            "$ echo {housekeeping} > /proc/irq/{}/smp_affinity_list\n{}If that fails with an input/output \
+             error the kernel manages the interrupt: {boot}",
+            first.number,
+            if hit.len() == 1 { "" } else { "Likewise for the others. " }
         ))
         .predicted("Device interrupts on the isolated CPUs drop to 0; housekeeping CPUs take them.")
         .verify("grep . /proc/irq/*/effective_affinity_list");

@@ -112,8 +112,9 @@ fn clean(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{RULES, TEXT_CHARS_MAX, clean, examine};
-    use crate::Facts;
+    use super::{RULES, TEXT_CHARS_MAX, clean, examine, scrub};
+    use crate::{Facts, Finding, Severity};
+    use quietcore_trace::Question;
 
     /// Goal: no rule is missing from the documentation, or the other way round.
     #[test]
@@ -129,6 +130,19 @@ mod tests {
         let examination = examine(&Facts::default());
         assert_eq!(examination.findings, []);
         assert!(examination.summary.iter().all(|(_, value)| !value.is_empty()));
+    }
+
+    /// Goal: no text of a finding steers a terminal, and only the change keeps its lines.
+    #[test]
+    fn every_text_of_a_finding_is_cleaned() {
+        let of = |mark: char, end: char| {
+            let text = |name: &str| format!("{name}{mark}[2J{end}");
+            let finding = Finding::new("id", Question::Isolation, Severity::Note).what(text("what"));
+            let finding =
+                finding.why(text("why")).change(format!("a{mark}\n$ b")).predicted(text("predicted"));
+            finding.verify(text("verify")).line(1, text("line")).file(text("path"), text("file"))
+        };
+        assert_eq!(scrub(of('\u{1b}', '\n')), of('\u{fffd}', ' '));
     }
 
     /// Goal: texts are bounded and printable, whatever the host says.

@@ -38,7 +38,7 @@ pub(super) fn rt_throttling(facts: &Facts) -> Option<Finding> {
             .predicted("Without a starving ordinary task the real-time task runs undisturbed.")
             .verify("ps -eLo psr,cls,comm | sort -n")
     } else {
-        Finding::new("rt-throttling", Question::RealTime, Severity::Warning)
+        Finding::new("rt-throttling", Question::RealTime, severity(facts))
             .what(format!(
                 "Real-time tasks that do not sleep are stopped for {lost_ms} ms of every {} ms.",
                 period.value / 1000
@@ -69,7 +69,7 @@ pub(super) fn clocksource(facts: &Facts) -> Option<Finding> {
     let has_tsc = available.is_some_and(|fact| fact.value.split_whitespace().any(|name| name == "tsc"));
     let (change, cost) = match (slow, has_tsc) {
         (true, true) => {
-            ("echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource", "about 1 us")
+            ("$ echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource", "about 1 us")
         }
         (true, false) => (
             "Boot with tsc=reliable if the TSC is known to be sound (the kernel found it unstable).",

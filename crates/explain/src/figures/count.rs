@@ -104,11 +104,12 @@ impl KindCounts {
     }
 }
 
-/// The level-0 group that an event names for a CPU, if it does; true for the connection itself.
-pub(super) fn group_of(event: &Event<'_>) -> Option<(CpuId, u64, bool)> {
+/// The level-0 group that an event names for a CPU, if it does.
+pub(super) fn group_of(event: &Event<'_>) -> Option<(CpuId, u64)> {
     match *event {
-        Event::Migration(Migration::ConnectCpu { cpu, parent, .. }) => Some((cpu, parent, true)),
-        Event::Migration(Migration::Cpu { cpu, parent, .. }) => Some((cpu, parent, false)),
+        Event::Migration(Migration::ConnectCpu { cpu, parent, .. } | Migration::Cpu { cpu, parent, .. }) => {
+            Some((cpu, parent))
+        }
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ const SAME_CHANGE: Nanos = Nanos(500_000_000);
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct GroupCounts {
-    parents: BTreeMap<CpuId, (u64, bool)>,
+    parents: BTreeMap<CpuId, u64>,
     changes: Vec<GroupLine>,
 }
 
@@ -30,11 +30,8 @@ struct GroupLine {
 
 impl GroupCounts {
     pub(super) fn take(&mut self, record: &Record<'_>, isolated: &CpuSet, nohz_full: &CpuSet) {
-        let Some((cpu, parent, is_connection)) = group_of(&record.event) else { return };
-        let known = self.parents.entry(cpu).or_insert((parent, is_connection));
-        if is_connection {
-            *known = (parent, true);
-        }
+        let Some((cpu, parent)) = group_of(&record.event) else { return };
+        self.parents.entry(cpu).or_insert(parent);
         let Event::Migration(Migration::Cpu { step, .. }) = record.event else { return };
         // A CPU that is isolated and nohz_full stays in the hierarchy (KERNEL: 6.19 on).
         let excluded = isolated.contains(cpu) && !nohz_full.contains(cpu);
@@ -85,7 +82,7 @@ impl GroupCounts {
         if estimated {
             of_cpu.extend((0..cpu_count).map(|cpu| (cpu, cpu / GROUP_CPUS as u16)));
         } else {
-            for (cpu, (parent, _)) in &self.parents {
+            for (cpu, parent) in &self.parents {
                 let known = numbers.iter().position(|group| group == parent);
                 let number = known.unwrap_or(numbers.len());
                 if known.is_none() {

@@ -17,7 +17,7 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     Some(
         Finding::new("qdisc-watchdog-migrates", Question::PacketTimers, severity)
             .what(format!(
-                "{off} of {expired} packet-scheduler watchdogs expired off the CPU that armed them ({}).",
+                "{off} of {expired} packet-scheduler watchdogs expired off the CPU that armed them (all {expired}: {}).",
                 by_cpu(watchdog.by_cpu.as_ref()?)
             ))
             .why(

@@ -2,7 +2,7 @@
 //! rule begins or ends. `INSTA_UPDATE=always cargo test -p quietcore-explain` accepts new texts.
 
 use crate::made::facts;
-use quietcore_explain::{Evidence, Facts, Finding, Severity, examine};
+use quietcore_explain::{Evidence, Examination, Facts, Finding, Severity, examine};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ fn hosts() -> Vec<PathBuf> {
     hosts
 }
 
-pub(crate) fn text(finding: &Finding) -> String {
+fn text(finding: &Finding) -> String {
     let Finding { id, question, severity, what, why, change, predicted, verify, evidence, .. } = finding;
     let change = change.replace('\n', "\n           ");
     let mut text = format!("{severity} {id} ({question})\n  what     {what}\n  why      {why}\n");
@@ -26,15 +26,18 @@ pub(crate) fn text(finding: &Finding) -> String {
     text
 }
 
+pub(crate) fn page(examination: &Examination) -> String {
+    let rows = examination.summary.iter().map(|(row, value)| format!("{row}: {value}\n"));
+    rows.chain(examination.findings.iter().map(text)).collect()
+}
+
 /// Goal: every command, number and version in a text is as reviewed. Method: all findings of all hosts.
 #[test]
 fn every_text_is_as_reviewed() {
     for host in hosts() {
         let name = host.file_name().expect("a folder").to_string_lossy().replace('.', "-");
         let examination = examine(&Facts::read(&host));
-        let rows = examination.summary.iter().map(|(row, value)| format!("{row}: {value}\n"));
-        let findings = examination.findings.iter().map(text);
-        insta::assert_snapshot!(name, rows.chain(findings).collect::<String>());
+        insta::assert_snapshot!(name, page(&examination));
     }
 }
 

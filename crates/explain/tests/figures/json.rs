@@ -165,7 +165,7 @@ const FINDINGS: [[&str; 3]; 10] = [
     ],
     [
         "qdisc-watchdog-migrates",
-        "15 of 19 packet-scheduler watchdogs expired off the CPU that armed them (11 on CPU 5, 4 on \
+        "15 of 19 packet-scheduler watchdogs expired off the CPU that armed them (all 19: 11 on CPU 5, 4 on \
          CPU 2, 3 on CPU 4, 1 on CPU 6).",
         "qdisc_watchdog.off_arming_cpu: 15 -> 0; dequeues follow the XPS map.",
     ],

@@ -1,6 +1,7 @@
 //! Hosts of a few files each, for what no host of `tests/hosts` has: parameters that contradict each other or
 //! the kernel, and several of a kind where a rule names one of them.
 
+use crate::doctor::page;
 use quietcore_explain::{Facts, examine};
 use std::fs;
 
@@ -88,4 +89,117 @@ fn an_unknown_nohz_full_is_not_judged() {
         ids(&[line, ("proc/self/status", "Cpus_allowed_list: x"), shown("2-4")]),
         ["nohz-full-ignored"]
     );
+}
+
+const ISOLATED: (&str, &str) = ("sys/devices/system/cpu/isolated", "2-3");
+const RELEASE: (&str, &str) = ("proc/sys/kernel/osrelease", "6.1.0");
+const RUNTIME: &str = "proc/sys/kernel/sched_rt_runtime_us";
+const PERIOD: (&str, &str) = ("proc/sys/kernel/sched_rt_period_us", "2000000");
+const REALTIME: &str = "sys/kernel/realtime";
+const CLOCK: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+const CLOCKS: &str = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+const CPUINFO: &str = "proc/cpuinfo";
+const SAME_PAGES: &str = "sys/kernel/mm/ksm/run";
+const HUGE_PAGES: &str = "sys/kernel/mm/transparent_hugepage/enabled";
+const STATISTICS: &str = "proc/sys/vm/stat_interval";
+
+/// What each machine has, besides CPUs 0 to 7 and Linux 6.1.
+const MACHINES: &[&[(&str, &str)]] = &[
+    // Real-time tasks are throttled, except without a limit, and where nothing is real-time or isolated.
+    &[PERIOD, (RUNTIME, "0"), (REALTIME, "1")],
+    &[PERIOD, (RUNTIME, "1900000"), ISOLATED],
+    &[PERIOD, (RUNTIME, "0"), (REALTIME, "0")],
+    &[PERIOD, (RUNTIME, "2000000"), ISOLATED],
+    &[PERIOD, (RUNTIME, "-1"), ISOLATED],
+    // Slow clocks: tsc is there, is not there, is not known to be there. A guest with tsc; no x86.
+    &[(CPUINFO, "flags: fpu"), (CLOCK, "hpet"), (CLOCKS, "acpi_pm tsc hpet"), ISOLATED],
+    &[(CPUINFO, "flags: fpu"), (CLOCK, "hpet"), (CLOCKS, "acpi_pm hpet")],
+    &[(CPUINFO, "flags: fpu"), (CLOCK, "acpi_pm")],
+    &[(CPUINFO, "flags: fpu hypervisor"), (CLOCK, "tsc")],
+    &[("sys/hypervisor/type", "xen"), (CLOCK, "arch_sys_counter")],
+    // Memory daemons: each one, both, none.
+    &[ISOLATED, (SAME_PAGES, "1"), (HUGE_PAGES, "always [madvise] never")],
+    &[ISOLATED, (SAME_PAGES, "2"), (HUGE_PAGES, "[always] madvise never")],
+    &[ISOLATED, (SAME_PAGES, "1"), (HUGE_PAGES, "[always] madvise never")],
+    &[ISOLATED, (SAME_PAGES, "0"), (HUGE_PAGES, "always madvise [never]")],
+    // Memory statistics: below 10 s is often.
+    &[ISOLATED, (STATISTICS, "0")],
+    &[ISOLATED, (STATISTICS, "9")],
+    &[ISOLATED, (STATISTICS, "10")],
+];
+
+/// Goal: what a machine's settings come to, and no finding where there is nothing to say.
+/// Method: findings of [`MACHINES`]; what keeps the tick and what is not isolated is told elsewhere.
+#[test]
+fn settings_of_machines_are_judged() {
+    let mut found = String::new();
+    for (number, files) in MACHINES.iter().enumerate() {
+        let facts = facts(&format!("machine{number}"), &[&[RELEASE], *files].concat());
+        found += "==\n";
+        for (path, text) in *files {
+            found += &format!("{path}: {text}\n");
+        }
+        let examination = examine(&facts);
+        let isolated = examination.summary.iter().find(|(row, _)| *row == "isolated");
+        found += &format!("isolated: {}\n", isolated.expect("a row").1);
+        let told = ["nothing-isolated", "isolated-keeps-tick", "skew-tick"];
+        for finding in examination.findings.iter().filter(|finding| !told.contains(&finding.id)) {
+            let change = finding.change.replace('\n', "\n    ");
+            found += &format!("{} {}\n  {}\n  > {change}\n", finding.severity, finding.id, finding.what);
+        }
+    }
+    insta::assert_snapshot!("machines", found);
+}
+
+/// Goal: of several quotas the tightest is named, and of several cpusets the open one; interrupts, limits and
+/// names are those of this process. Method: the whole page of hosts of a few files.
+#[test]
+fn several_of_a_kind_are_told_apart() {
+    let status = ("proc/self/status", "Cpus_allowed_list:\t2-3,6\n");
+    let v2 = [
+        RELEASE,
+        ISOLATED,
+        status,
+        ("proc/self/mounts", "cgroup2 /cg cgroup2 rw 0 0"),
+        ("proc/self/cgroup", "0::/a/b/c"),
+        ("cg/a/b/c/cpu.max", "400000 100000"),
+        ("cg/a/b/cpu.max", "50000 20000"),
+        ("cg/a/cpu.max", "300000 100000"),
+        ("cg/cpu.max", "max 100000"),
+        ("proc/cmdline", "isolcpus=managed_irq,x9,2 isolcpus=domain,2-3"),
+        ("proc/irq/7/edma/x", ""),
+        ("proc/irq/7/smp_affinity_list", "1,3"),
+    ];
+    insta::assert_snapshot!("quotas-v2", page(&examine(&facts("v2", &v2))));
+    let v1 = [
+        RELEASE,
+        ISOLATED,
+        status,
+        (
+            "proc/self/mounts",
+            "x /all\\040in cgroup rw,cpuset,cpu 0 0\nx /again cgroup rw,cpu 0 0\nx /set cgroup rw,cpuset 0 0\n",
+        ),
+        ("proc/self/cgroup", "7:memory:/m\n4:cpu,cpuset:/rt/in\n"),
+        ("all in/cpuset.cpus", "0-7"),
+        ("all in/cpuset.cpu_exclusive", "1"),
+        ("all in/cpuset.sched_load_balance", "1"),
+        ("all in/rt/cpuset.cpus", "2-3"),
+        ("all in/rt/cpuset.cpu_exclusive", "1"),
+        ("all in/vm/cpuset.cpus", ""),
+        ("all in/vm/cpuset.effective_cpus", "3,5-6"),
+        ("all in/vm/cpuset.cpu_exclusive", "1"),
+        ("all in/rt/in/cpu.cfs_quota_us", "300000"),
+        ("all in/rt/in/cpu.cfs_period_us", "200000"),
+        ("all in/rt/cpu.cfs_quota_us", "100000"),
+        ("all in/rt/cpu.cfs_period_us", "80000"),
+        ("all in/cpu.cfs_quota_us", "-1"),
+        ("all in/cpu.cfs_period_us", "80000"),
+        ("proc/cmdline", "isolcpus=domain,2-3 isolcpus=managed_irq,2-3"),
+        ("proc/interrupts", "     CPU2 CPU3\n 5: 11 23 X 5-edge eth0\n 6: 100 7 X 6-edge eth1, usb\n"),
+        ("proc/irq/5/smp_affinity_list", "2"),
+        ("proc/irq/5/effective_affinity_list", ""),
+        ("proc/irq/6/smp_affinity_list", "0-7"),
+        ("proc/irq/6/effective_affinity_list", "3"),
+    ];
+    insta::assert_snapshot!("quotas-v1", page(&examine(&facts("v1", &v1))));
 }
