@@ -245,6 +245,7 @@ fn forgotten_identities_are_counted() {
     let forgotten = |text: &str| {
         let options = ExplainOptions { identities_max: 10, ..Default::default() };
         let report = explain(text, options);
+        assert_eq!(report.cpus, 1);
         (of(&report)["evicted"].clone(), report.incomplete.len())
     };
     assert_eq!(forgotten(&starts), (json!(15), 1));
