@@ -5,6 +5,8 @@
 mod decoder;
 #[path = "figures/doctor.rs"]
 mod doctor;
+#[path = "figures/findings.rs"]
+mod findings;
 #[path = "figures/json.rs"]
 mod json;
 #[path = "figures/made.rs"]

@@ -303,3 +303,45 @@ fn warnings(explain: &Explain, tally: &Tally) -> Vec<String> {
     }
     warnings
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Explain, ExplainOptions, incomplete, warnings};
+    use quietcore_trace::Tally;
+
+    /// Goal: each reason that counts are lower bounds is told from the first case on, and none else.
+    #[test]
+    fn a_single_case_makes_figures_incomplete() {
+        assert_eq!(incomplete(&Tally::default(), 0, 0), [""; 0]);
+        let mut tally = Tally::default();
+        (tally.lost_events, tally.lost_unknown, tally.malformed) = (1, true, 1);
+        let reasons = [
+            "at least 1 events were lost: counts miss them, and a timer whose last start was lost carries the \
+             CPU of an earlier one",
+            "1 lines could not be read: counts miss their events",
+            "1 identities were forgotten to bound memory: their later expiries count as unknown starts (raise \
+             --max-identities)",
+            "1 waiting real-time tasks were forgotten to bound memory: their delays are missing",
+        ];
+        assert_eq!(incomplete(&tally, 1, 1), reasons);
+        (tally.lost_events, tally.lost_unknown, tally.clock_without_unit) = (2, false, true);
+        assert!(incomplete(&tally, 0, 0)[0].starts_with("2 events were lost"));
+    }
+
+    /// Goal: names that found no room are told, the first of them too; of no event nothing is told.
+    #[test]
+    fn a_name_without_room_is_told() {
+        let mut explain = Explain::new(ExplainOptions::default());
+        assert_eq!(warnings(&explain, &Tally::default()), [""; 0]);
+        let full = (0u32..).find(|name| {
+            explain.names.number(&name.to_be_bytes());
+            explain.names.overflowed() == 1
+        });
+        assert!(full.is_some());
+        let told = "there are more different names than are kept: 1 times a function or task was counted under \
+                    (other); totals are right";
+        assert_eq!(warnings(&explain, &Tally::default()), [told]);
+        let report = explain.finish(&Tally::default());
+        assert_eq!((report.cpus, report.duration_ns), (0, None));
+    }
+}

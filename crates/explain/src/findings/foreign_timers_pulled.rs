@@ -85,13 +85,12 @@ fn keep_awake(report: &Explanation) -> String {
     if report.groups.estimated {
         lines.push("(Groups of eight are assumed: the input does not show the hierarchy.)".to_owned());
     }
+    let stays = excluded_from_6_19(report).is_empty();
     if !hopeless.is_empty() {
-        lines.push(format!(
-            "Group {} has no housekeeping CPU: only a kernel from 6.19 on helps there.",
-            hopeless.join(", ")
-        ));
+        let help = if stays { " to keep awake" } else { ": only a kernel from 6.19 on helps there" };
+        lines.push(format!("Group {} has no housekeeping CPU{help}.", hopeless.join(", ")));
     }
-    lines.push(if excluded_from_6_19(report).is_empty() {
+    lines.push(if stays {
         "A kernel from 6.19 on leaves these CPUs in the hierarchy, because they are nohz_full.".to_owned()
     } else {
         "Or boot a kernel from 6.19 on with isolcpus=domain,LIST.".to_owned()

@@ -10,7 +10,8 @@ const PIN_OR_UPGRADE: &str = "A kernel from 6.19 on, or pinned timers in the pro
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let side = &report.between_isolated;
     let total = side.total.filter(|&count| count > 0)?;
-    let stays = excluded_from_6_19(report).is_empty() || !may_upgrade(report);
+    let all_stay = excluded_from_6_19(report).is_empty();
+    let stays = all_stay || !may_upgrade(report);
     let finding = Finding::new("isolated-timers-exchanged", Question::Isolation, Severity::Warning)
         .what(format!(
             "{total} timers armed on one isolated CPU ran on another ({}; {}).",
@@ -20,7 +21,8 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
         .why("As foreign-timers-pulled, between isolated CPUs: an idle isolated CPU's timers are run by a busy one.")
         .change(if stays { "Pinned timers in the program that arms them." } else { PIN_OR_UPGRADE })
         .predicted(if stays {
-            format!("between_isolated.total: {total} -> those of unpinned timers; 6.19 leaves nohz_full CPUs in.")
+            let why = if all_stay { "; 6.19 leaves nohz_full CPUs in" } else { "" };
+            format!("between_isolated.total: {total} -> those of unpinned timers{why}.")
         } else {
             format!("between_isolated.total: {total} -> 0 on 6.19.")
         })

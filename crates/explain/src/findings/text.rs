@@ -66,3 +66,18 @@ pub(super) fn with_examples(
     }
     finding
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{by_cpu, by_name};
+
+    /// Goal: the four largest counts are named, equal ones in order, and the rest is counted.
+    #[test]
+    fn the_largest_counts_come_first() {
+        let cpus = [(7, 2), (1, 2), (3, 9), (4, 1), (5, 3), (6, 1)].into();
+        assert_eq!(by_cpu(&cpus), "9 on CPU 3, 3 on CPU 5, 2 on CPU 1, 2 on CPU 7 and 2 more");
+        let names = [("a", 1), ("b", 3), ("c", 2), ("d", 5), ("e", 4)];
+        let names = names.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+        assert_eq!(by_name(&names), "5 d, 4 e, 3 b, 2 c and 1 more");
+    }
+}

@@ -14,14 +14,16 @@ fn hosts() -> Vec<PathBuf> {
     hosts
 }
 
-fn text(finding: &Finding) -> String {
+pub(crate) fn text(finding: &Finding) -> String {
     let Finding { id, question, severity, what, why, change, predicted, verify, evidence, .. } = finding;
     let change = change.replace('\n', "\n           ");
     let mut text = format!("{severity} {id} ({question})\n  what     {what}\n  why      {why}\n");
     text += &format!("  change   {change}\n  predicted {predicted}\n  verify   {verify}\n");
     for evidence in evidence {
-        let Evidence::File { path, text: held } = evidence else { panic!("{evidence:?} is of no host") };
-        text += &format!("  proof    {path}: {held}\n");
+        text += &match evidence {
+            Evidence::File { path, text } => format!("  proof    {path}: {text}\n"),
+            Evidence::Line { line, text } => format!("  proof    line {line}: {text}\n"),
+        };
     }
     text
 }

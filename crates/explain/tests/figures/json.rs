@@ -1,6 +1,6 @@
 //! The JSON of an explanation as a whole, so that a field that is new has no place here yet and fails.
 
-use crate::trace::{explain, report};
+use crate::trace::{explain, options, report, text};
 use quietcore_explain::{Evidence, ExplainOptions, Explanation, Severity};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn every_field_has_its_value() {
         "schema": 2,
         "kernel": "6.12.30-a",
         "cpus": 12,
-        "isolated": "2-3,9,20",
+        "isolated": "2-3,9,12",
         "isolated_source": "recording",
         "nohz_full": "3",
         "timer_migration": false,
@@ -61,7 +61,7 @@ fn every_field_has_its_value() {
         "malformed": { "count": 1, "first": ["line 478: no TASK-PID [CPU] at the front: \"gibberish\""] },
         "unknown_events": {},
         "evicted": 0,
-        "warnings": ["CPUs 20 of the isolated set are not among the 12 possible CPUs"],
+        "warnings": ["CPUs 12 of the isolated set are not among the 12 possible CPUs"],
         "findings": null,
     });
     for (key, value) in expected.as_object().expect("an object") {
@@ -227,6 +227,25 @@ fn what_has_no_sample_is_no_number() {
     assert_eq!(found["rt_wakeups"]["delay_ns"], json!({ "p50": null, "p99": null, "max": null }));
     let remote = &report.findings[0].what;
     assert!(remote.ends_with("armed on their old base again (rate unknown: ping-pong)."), "{remote}");
+}
+
+/// Goal: time stamps without a unit give no span, rate or delay, and say so; counts stay. Method: the same
+/// trace, its time stamps as a counter prints them.
+#[test]
+fn stamps_without_a_unit_give_no_span() {
+    let counter = |line: &str| {
+        let (front, rest) = line.split_once("d..1. ").unwrap_or(("", line));
+        format!("{front}{}\n", rest.replacen('.', "", usize::from(!front.is_empty())))
+    };
+    let report = explain(&text().lines().map(counter).collect::<String>(), options());
+    let found = of(&report);
+    assert_eq!((found["events"].clone(), found["duration_ns"].clone()), (json!(477), Value::Null));
+    assert_eq!(found["ping_pong"], json!({ "count": 5, "per_s": null }));
+    assert_eq!(found["rt_wakeups"]["behind_softirq"], json!(125));
+    assert_eq!(found["rt_wakeups"]["delay_ns"], json!({ "p50": null, "p99": null, "max": null }));
+    let told = "the time stamps have no unit (clock counter or x86-tsc): durations and delays are not computed; \
+                record with trace_clock mono";
+    assert_eq!(report.warnings[1], told);
 }
 
 /// Goal: forgotten identities are counted. Method: a table of 10 holds two generations of 5: of 23 timers

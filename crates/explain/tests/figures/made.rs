@@ -122,6 +122,17 @@ const MACHINES: &[&[(&str, &str)]] = &[
     &[ISOLATED, (SAME_PAGES, "2"), (HUGE_PAGES, "[always] madvise never")],
     &[ISOLATED, (SAME_PAGES, "1"), (HUGE_PAGES, "[always] madvise never")],
     &[ISOLATED, (SAME_PAGES, "0"), (HUGE_PAGES, "always madvise [never]")],
+    // v1 cpusets over CPUs 0 to 5 are balanced, as one is unless it says otherwise.
+    &[
+        ("proc/self/mounts", "x /set cgroup rw,cpuset 0 0"),
+        ("set/cpuset.cpus", "0-7"),
+        ("set/cpuset.sched_load_balance", "0"),
+        ("set/a/cpuset.cpus", "0-3"),
+        ("set/a/cpuset.sched_load_balance", "1"),
+        ("set/b/cpuset.cpus", "4-5"),
+        ("set/c/cpuset.cpus", "6"),
+        ("set/c/cpuset.sched_load_balance", "0"),
+    ],
     // Memory statistics: below 10 s is often.
     &[ISOLATED, (STATISTICS, "0")],
     &[ISOLATED, (STATISTICS, "9")],
@@ -188,6 +199,7 @@ fn several_of_a_kind_are_told_apart() {
         ("all in/vm/cpuset.cpus", ""),
         ("all in/vm/cpuset.effective_cpus", "3,5-6"),
         ("all in/vm/cpuset.cpu_exclusive", "1"),
+        ("all in/plain/cpuset.cpus", "4"),
         ("all in/rt/in/cpu.cfs_quota_us", "300000"),
         ("all in/rt/in/cpu.cfs_period_us", "200000"),
         ("all in/rt/cpu.cfs_quota_us", "100000"),

@@ -5,7 +5,7 @@ use quietcore_explain::openmetrics;
 
 /// The samples of the trace of `trace.rs`, worked out there, in the order of the text.
 const SAMPLES: &str = r#"
-quietcore_recording_info{kernel="6.12.30-a",isolated="2-3,9,20",isolated_source="recording",nohz_full="3"} 1
+quietcore_recording_info{kernel="6.12.30-a",isolated="2-3,9,12",isolated_source="recording",nohz_full="3"} 1
 quietcore_recording_duration_seconds 2.5
 quietcore_recording_cpus 12
 quietcore_recording_events 477

@@ -1,4 +1,4 @@
-//! The trace whose figures are worked out by hand. CPUs 2, 3 and 9 are isolated; CPU 20 would be, if it
+//! The trace whose figures are worked out by hand. CPUs 2, 3 and 9 are isolated; CPU 12 would be, if it
 //! were there. No two totals are equal, so that no figure can stand in for another one.
 //!
 //! ```text
@@ -26,20 +26,24 @@ pub(crate) fn explain(text: &str, options: ExplainOptions) -> Explanation {
 
 /// The explanation of the whole trace.
 pub(crate) fn report() -> Explanation {
-    let options = ExplainOptions {
-        isolated: "2-3,9,20".parse().expect("a list"),
+    explain(&text(), options())
+}
+
+/// What is known besides the trace.
+pub(crate) fn options() -> ExplainOptions {
+    ExplainOptions {
+        isolated: "2-3,9,12".parse().expect("a list"),
         isolated_source: "recording",
         nohz_full: "3".parse().expect("a list"),
         kernel: KernelRelease::parse("6.12.30-a"),
         cpu_count: Some(12),
         timer_migration: Some(false),
         ..ExplainOptions::default()
-    };
-    explain(&text(), options)
+    }
 }
 
 /// Lines 1 to 479: 477 events, a mark of lost events, and a line that is not readable.
-fn text() -> String {
+pub(crate) fn text() -> String {
     let mut lines = Lines { text: String::new(), now_us: 10_000_000 };
     connections(&mut lines);
     timers(&mut lines);
@@ -51,6 +55,21 @@ fn text() -> String {
     lines.now_us = 12_500_000;
     lines.add(0, "tracing_mark_write: the end");
     assert_eq!(lines.text.lines().count(), 479);
+    lines.text
+}
+
+/// One event of each kind that is a finding, if CPUs 1 and 2 are isolated; all at one time.
+pub(crate) fn ones() -> String {
+    let mut lines = Lines { text: String::new(), now_us: 1 };
+    lines.timers(1, &Timer { first: 1, armed: 0, base: 0, ran: 1, function: "delayed_work_timer_fn" });
+    lines.timers(1, &Timer { first: 2, armed: 0, base: 1, ran: 1, function: "neigh_timer_handler" });
+    lines.timers(1, &Timer { first: 3, armed: 1, base: 1, ran: 2, function: "commit_timeout" });
+    lines.hrtimers(1, "tc-60", [0, 1], "qdisc_watchdog");
+    for vector in [1, 3] {
+        lines.softirq("entry", 1, vector);
+        lines.waking(70, if vector == 3 { 9 } else { 100 }, 1);
+        lines.softirq("exit", 1, vector);
+    }
     lines.text
 }
 
