@@ -257,7 +257,9 @@ fn read_old_quota(reader: &mut Reader, dir: &str) -> Option<Fact<Quota>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ancestors, own_path, unescape};
+    use super::{Reader, ancestors, own_path, unescape, walk};
+    use crate::host::files::tests::scratch;
+    use std::fs;
 
     /// Goal: the right line of `/proc/self/cgroup`. Method: mixed hierarchies, and a climbing path.
     #[test]
@@ -276,5 +278,26 @@ mod tests {
         assert_eq!(ancestors("/m", "/a/b"), ["/m/a/b", "/m/a", "/m"]);
         assert_eq!(ancestors("/m", "/"), ["/m"]);
         assert_eq!(unescape("/a\\040b"), "/a b");
+    }
+
+    /// Goal: 1024 cgroups are looked at, to a depth of four, and the first one left out is named. Method: as
+    /// many, one of them deeper; then one more.
+    #[test]
+    fn cgroups_are_looked_at_to_a_bound() {
+        let root = scratch("cgroups");
+        fs::create_dir_all(root.join("inner/0/1/2/3/deeper")).unwrap();
+        for name in 1..=1019 {
+            fs::create_dir(root.join(format!("inner/{name}"))).unwrap();
+        }
+        let mut reader = Reader::new(&root);
+        let walked = |reader: &mut Reader| walk(reader, "/inner", |_, dir| Some(dir.to_owned()));
+        let all = walked(&mut reader);
+        assert_eq!((all.len(), all[0].as_str(), all[2].as_str()), (1024, "/inner", "/inner/1"));
+        assert_eq!(all[1021..], ["/inner/0/1", "/inner/0/1/2", "/inner/0/1/2/3"]);
+        fs::create_dir(root.join("inner/1020")).unwrap();
+        assert_eq!(walked(&mut reader)[1023], "/inner/0/1/2");
+        let told = "more than 1024 cgroups; this and later ones were not read";
+        assert_eq!(reader.into_unreadable(), [("/inner/0/1/2/3".to_owned(), told.to_owned())]);
+        fs::remove_dir_all(root).unwrap();
     }
 }

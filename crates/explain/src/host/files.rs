@@ -169,13 +169,13 @@ impl Reader {
     /// What `act` comes to with the root; `None` if `path` is missing, refused or one too many.
     fn with_root<T>(&mut self, path: &str, act: impl FnOnce(&RootFolder) -> io::Result<T>) -> Option<T> {
         self.open_count = self.open_count.saturating_add(1);
-        if self.open_count == OPEN_COUNT_MAX {
+        if self.open_count == OPEN_COUNT_MAX + 1 {
             self.refuse(
                 path,
                 format!("{OPEN_COUNT_MAX} files looked at; this one and all later ones were not"),
             );
         }
-        if self.open_count >= OPEN_COUNT_MAX {
+        if self.open_count > OPEN_COUNT_MAX {
             return None;
         }
         match act(self.root.as_ref()?) {
@@ -209,7 +209,7 @@ pub(crate) fn printable(letter: char) -> char {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::{Reader, RootFolder, excerpt};
     use crate::host::below::Lookup;
     use rustix::fs::{CWD, FileType, Mode, inotify, mknodat};
@@ -225,7 +225,7 @@ mod tests {
         })
     }
 
-    fn scratch(name: &str) -> PathBuf {
+    pub(crate) fn scratch(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("quietcore-files-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
         fs::create_dir_all(root.join("inner")).unwrap();
@@ -285,17 +285,55 @@ mod tests {
         fs::remove_dir_all(root).unwrap();
     }
 
-    /// Goal: size and kind are bounded. Method: a file over the cap, junk, and a directory as file.
+    /// Goal: size and kind are bounded, where docs/reference/doctor.md says. Method: a file at the cap and one
+    /// over it, junk, and a directory as file.
     #[test]
     fn large_binary_and_irregular_files_are_refused() {
         let root = scratch("large");
+        fs::write(root.join("most"), vec![b'1'; 1 << 20]).unwrap();
         fs::write(root.join("large"), vec![b'1'; (1 << 20) + 1]).unwrap();
         fs::write(root.join("junk"), [0xff, 0xfe, 0]).unwrap();
         let mut reader = Reader::new(&root);
-        for path in ["/large", "/junk", "/inner"] {
+        assert_eq!(reader.text("/most").map(|text| text.len()), Some(1 << 20));
+        for (path, reason) in [
+            ("/large", "larger than 1048576 bytes"),
+            ("/junk", "not UTF-8 text"),
+            ("/inner", "not a regular file"),
+        ] {
             assert!(reader.text(path).is_none(), "{path}");
+            assert_eq!(reader.unreadable.pop(), Some((path.to_owned(), reason.to_owned())));
         }
-        assert_eq!(reader.into_unreadable().len(), 3);
+        assert_eq!(reader.head("/most", 3).as_deref(), Some("111"));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    /// Goal: the number of entries, files and failures is bounded, and what is left out is told once.
+    /// Method: one more of each than docs/reference/doctor.md allows, and 256 failures.
+    #[test]
+    fn what_is_too_many_is_told_once() {
+        let root = scratch("many");
+        for entry in 0..4096 {
+            fs::create_dir(root.join(format!("inner/{entry}"))).unwrap();
+        }
+        let mut reader = Reader::new(&root);
+        let names = reader.dirs("/inner");
+        assert_eq!((names.len(), names[2].as_str(), names[10].as_str()), (4096, "2", "10"));
+        assert_eq!(reader.unreadable, []);
+        fs::create_dir(root.join("inner/4096")).unwrap();
+        assert_eq!(reader.dirs("/inner").len(), 4096);
+        fs::write(root.join("file"), "7").unwrap();
+        reader.open_count = 65_535;
+        assert!(reader.exists("/file"), "the last one");
+        assert!(!reader.exists("/file") && !reader.exists("/other") && reader.text("/file").is_none());
+        let told = [
+            ("/inner", "more than 4096 entries; the rest was not looked at"),
+            ("/file", "65536 files looked at; this one and all later ones were not"),
+        ];
+        assert_eq!(reader.unreadable, told.map(|(path, why)| (path.to_owned(), why.to_owned())));
+        for _ in 2..300 {
+            reader.refuse("/x", "y");
+        }
+        assert_eq!(reader.into_unreadable().len(), 256);
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -303,6 +341,7 @@ mod tests {
     #[test]
     fn an_excerpt_is_short_and_printable() {
         assert_eq!(excerpt("a\u{1b}[2Jb\nc\u{202e}\u{9b}"), "a\u{fffd}[2Jb c\u{fffd}\u{fffd}");
-        assert_eq!(excerpt(&"x".repeat(400)).chars().count(), 304);
+        assert_eq!(excerpt(&"x".repeat(300)), "x".repeat(300));
+        assert_eq!(excerpt(&"x".repeat(301)), "x".repeat(300) + " ...");
     }
 }

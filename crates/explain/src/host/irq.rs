@@ -108,8 +108,8 @@ mod tests {
     fn a_row_gives_counts_and_actions() {
         let cpu = |number| CpuId::new(number).unwrap();
         let cpus = [Some(cpu(0)), Some(cpu(3))];
-        let row = read_row(" 16:   0   9  IO-APIC  16-fasteoi   ehci_hcd:usb1, i801_smbus", &cpus);
-        assert_eq!(row, Some((16, (vec![(cpu(3), 9)], "ehci_hcd:usb1, i801_smbus".to_owned()))));
+        let row = read_row(" 16:   0   1  IO-APIC  16-fasteoi   ehci_hcd:usb1, i801_smbus", &cpus);
+        assert_eq!(row, Some((16, (vec![(cpu(3), 1)], "ehci_hcd:usb1, i801_smbus".to_owned()))));
         let row = read_row(" 36:   5   0 PCI-MSIX-0000:00:02.0   1-edge   nvme0q1", &cpus);
         assert_eq!(row, Some((36, (vec![(cpu(0), 5)], "nvme0q1".to_owned()))));
         assert_eq!(read_row(" 9: 0 0 IO-APIC 9-edge", &cpus).map(|row| row.1.1), Some(String::new()));

@@ -90,7 +90,9 @@ fn every_version_is_where_the_texts_say() {
         ("6.18.44", "0", vec![pull, hrtimers(Warning), stays, flag, server]),
         ("6.19.0", "0", vec![stays, left, hrtimers(Note), flag, server]),
     ] {
-        let findings = examine(&host(release, migration)).findings;
+        let host = host(release, migration);
+        assert_eq!(host.timer_migration(), Some(migration == "1"));
+        let findings = examine(&host).findings;
         let changing = findings.iter().filter(|finding| !always.contains(&finding.id));
         let found: Vec<_> = changing.map(|finding| (finding.severity, finding.id)).collect();
         assert_eq!(found, expected, "{release}, timer_migration={migration}");

@@ -133,6 +133,8 @@ const MACHINES: &[&[(&str, &str)]] = &[
         ("set/c/cpuset.cpus", "6"),
         ("set/c/cpuset.sched_load_balance", "0"),
     ],
+    // A kernel that does not show what it isolates.
+    &[("proc/cmdline", "isolcpus=2-3 isolcpus=domain,5 isolcpus=managed_irq,6")],
     // Memory statistics: below 10 s is often.
     &[ISOLATED, (STATISTICS, "0")],
     &[ISOLATED, (STATISTICS, "9")],
@@ -160,6 +162,21 @@ fn settings_of_machines_are_judged() {
         }
     }
     insta::assert_snapshot!("machines", found);
+}
+
+/// Goal: groups of eight are counted per NUMA node, in their order; one thread per core is not several.
+/// Method: the whole page of a host with nodes 2 and 10.
+#[test]
+fn nodes_and_cores_are_as_shown() {
+    let files = [
+        ("proc/sys/kernel/osrelease", "6.12.0"),
+        ("sys/devices/system/cpu/isolated", "3,7"),
+        ("sys/devices/system/node/node10/cpulist", "4-7"),
+        ("sys/devices/system/node/node2/cpulist", "0-3"),
+        ("sys/devices/system/node/power/cpulist", "0-7"),
+        ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0"),
+    ];
+    insta::assert_snapshot!("nodes", page(&examine(&facts("nodes", &files))));
 }
 
 /// Goal: of several quotas the tightest is named, and of several cpusets the open one; interrupts, limits and
