@@ -81,7 +81,7 @@ fn virtualisation(facts: &Facts) -> String {
         None => "none seen".to_owned(),
     };
     match &virt.container {
-        Some(engine) => format!("{machine}; in a container ({})", engine.value),
+        Some(engine) => format!("{machine}; in a container ({engine})"),
         None => machine,
     }
 }

@@ -5,7 +5,6 @@
 
 use super::files::{Fact, Reader};
 use quietcore_core::CpuSet;
-use std::str::FromStr;
 
 /// Enough of `/proc/cpuinfo` for the flags of the first CPU.
 const CPUINFO_BYTES: u64 = 64 << 10;
@@ -42,8 +41,8 @@ pub(crate) struct Virt {
     pub(crate) x86: bool,
     /// The `hypervisor` CPU flag, or a DMI vendor that only makes virtual machines.
     pub(crate) guest: Option<Fact<String>>,
-    /// A file or cgroup name that container engines leave.
-    pub(crate) container: Option<Fact<String>>,
+    /// The container engine that left a file or a cgroup name.
+    pub(crate) container: Option<&'static str>,
 }
 
 impl System {
@@ -114,16 +113,12 @@ fn read_guest(reader: &mut Reader, flag: Option<Fact<String>>, x86: bool) -> Opt
     Some(Fact { value: made_by, ..proof })
 }
 
-fn read_container(reader: &mut Reader) -> Option<Fact<String>> {
+fn read_container(reader: &mut Reader) -> Option<&'static str> {
     for (path, engine) in [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")] {
         if reader.exists(path) {
-            return Some(Fact::new(path, "(exists)", engine.to_owned()));
+            return Some(engine);
         }
     }
-    let path = "/proc/self/cgroup";
-    let text = reader.text(path)?;
-    let engines = ["docker", "kubepods", "containerd", "libpod", "lxc"];
-    let engine = engines.iter().find(|engine| text.contains(*engine))?;
-    let line = text.lines().find(|line| line.contains(engine)).unwrap_or("");
-    String::from_str(engine).ok().map(|engine| Fact::new(path, line, engine))
+    let text = reader.text("/proc/self/cgroup")?;
+    ["docker", "kubepods", "containerd", "libpod", "lxc"].into_iter().find(|engine| text.contains(engine))
 }

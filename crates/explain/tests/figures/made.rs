@@ -99,6 +99,8 @@ const REALTIME: &str = "sys/kernel/realtime";
 const CLOCK: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
 const CLOCKS: &str = "sys/devices/system/clocksource/clocksource0/available_clocksource";
 const CPUINFO: &str = "proc/cpuinfo";
+const VENDOR: &str = "sys/class/dmi/id/sys_vendor";
+const CGROUP: &str = "proc/self/cgroup";
 const SAME_PAGES: &str = "sys/kernel/mm/ksm/run";
 const HUGE_PAGES: &str = "sys/kernel/mm/transparent_hugepage/enabled";
 const STATISTICS: &str = "proc/sys/vm/stat_interval";
@@ -117,6 +119,20 @@ const MACHINES: &[&[(&str, &str)]] = &[
     &[(CPUINFO, "flags: fpu"), (CLOCK, "acpi_pm")],
     &[(CPUINFO, "flags: fpu hypervisor"), (CLOCK, "tsc")],
     &[("sys/hypervisor/type", "xen"), (CLOCK, "arch_sys_counter")],
+    &[("sys/hypervisor/type", "")],
+    // Who made it tells a guest where no CPU flag does: not on x86.
+    &[(VENDOR, "QEMU"), ("sys/class/dmi/id/product_name", "Virtual Machine")],
+    &[(VENDOR, "QEMU"), (CPUINFO, "flags: fpu")],
+    &[(VENDOR, "Rack Maker")],
+    // Containers.
+    &[(CGROUP, "1:cpu:/\n0::/kubepods/containerd-7\n"), ("sys/hypervisor/type", "xen")],
+    &[("run/.containerenv", ""), (CGROUP, "0::/lxc/7"), ("sys/hypervisor/type", "xen")],
+    // Queues are counted, not spelt.
+    &[
+        ISOLATED,
+        ("sys/class/net/a/queues/rx-10/rps_cpus", "c"),
+        ("sys/class/net/a/queues/rx-9/rps_cpus", "5"),
+    ],
     // Memory daemons: each one, both, none.
     &[ISOLATED, (SAME_PAGES, "1"), (HUGE_PAGES, "always [madvise] never")],
     &[ISOLATED, (SAME_PAGES, "2"), (HUGE_PAGES, "[always] madvise never")],
@@ -153,8 +169,11 @@ fn settings_of_machines_are_judged() {
             found += &format!("{path}: {text}\n");
         }
         let examination = examine(&facts);
-        let isolated = examination.summary.iter().find(|(row, _)| *row == "isolated");
-        found += &format!("isolated: {}\n", isolated.expect("a row").1);
+        for (row, value) in &examination.summary {
+            if ["isolated", "virtualisation"].contains(row) && !value.starts_with("none") {
+                found += &format!("{row}: {value}\n");
+            }
+        }
         let told = ["nothing-isolated", "isolated-keeps-tick", "skew-tick"];
         for finding in examination.findings.iter().filter(|finding| !told.contains(&finding.id)) {
             let change = finding.change.replace('\n', "\n    ");
