@@ -222,6 +222,7 @@ fn what_has_no_sample_is_no_number() {
     let report = explain(&[start, expiry, start].concat(), ExplainOptions::default());
     let found = of(&report);
     assert_eq!(found["duration_ns"], json!(0));
+    assert_eq!(explain(expiry, ExplainOptions::default()).cpus, 2, "one event tells of a CPU");
     assert_eq!(found["ping_pong"], json!({ "count": 1, "per_s": null }));
     assert_eq!(found["softirq"], json!({ "timer_entries": null, "timer_empty": null, "by_cpu": null }));
     assert_eq!(found["rt_wakeups"]["delay_ns"], json!({ "p50": null, "p99": null, "max": null }));

@@ -184,14 +184,15 @@ fn settings_of_machines_are_judged() {
 }
 
 /// Goal: groups of eight are counted per NUMA node, in their order; one thread per core is not several.
-/// Method: the whole page of a host with nodes 2 and 10.
+/// Method: the whole page of a host with nodes 2, 10 and 11, all CPUs of the last one isolated.
 #[test]
 fn nodes_and_cores_are_as_shown() {
     let files = [
         ("proc/sys/kernel/osrelease", "6.12.0"),
-        ("sys/devices/system/cpu/isolated", "3,7"),
-        ("sys/devices/system/node/node10/cpulist", "4-7"),
-        ("sys/devices/system/node/node2/cpulist", "0-3"),
+        ("sys/devices/system/cpu/isolated", "1,3,5-7"),
+        ("sys/devices/system/node/node11/cpulist", "5-7"),
+        ("sys/devices/system/node/node10/cpulist", "2-4"),
+        ("sys/devices/system/node/node2/cpulist", "0-1"),
         ("sys/devices/system/node/power/cpulist", "0-7"),
         ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0"),
     ];
