@@ -200,7 +200,7 @@ fn groups_are_taken_from_the_hierarchy() {
 }
 
 /// Goal: an availability event that contradicts the isolated set is told with its time, and those of the next
-/// 0.5 s with it. Method: a burst of three, whose span is longer, then nine of one, of which two are not told.
+/// 0.5 s with it. Method: a burst of three, whose span is longer, then nine of one; two of them are left out.
 #[test]
 fn isolation_that_changes_is_told() {
     let event =

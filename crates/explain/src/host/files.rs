@@ -285,8 +285,8 @@ pub(super) mod tests {
         fs::remove_dir_all(root).unwrap();
     }
 
-    /// Goal: size and kind are bounded, where docs/reference/doctor.md says. Method: a file at the cap and one
-    /// over it, junk, and a directory as file.
+    /// Goal: size and kind are bounded, where docs/reference/doctor.md says. Method: a file at the cap and
+    /// one over it, junk, and a directory as file.
     #[test]
     fn large_binary_and_irregular_files_are_refused() {
         let root = scratch("large");

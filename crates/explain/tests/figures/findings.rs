@@ -18,8 +18,8 @@ const CHANGES: &[Change] = &[
     ("vendor", Some(false), "7", "7"),
 ];
 
-/// Goal: what is advised fits the kernel, its settings and the CPUs. Method: the trace of `trace.rs` with each
-/// of [`CHANGES`]; of the findings only those that are not as before.
+/// Goal: what is advised fits the kernel, its settings and the CPUs. Method: the trace of `trace.rs` with
+/// each of [`CHANGES`]; of the findings only those that are not as before.
 #[test]
 fn every_finding_is_as_reviewed() {
     let all = trace::text();
