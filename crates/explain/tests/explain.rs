@@ -122,6 +122,20 @@ fn an_incomplete_input_marks_its_figures() {
     assert!(forgotten.incomplete[0].contains("--max-identities"), "{:?}", forgotten.incomplete);
 }
 
+/// Goal: of many disturbed CPUs the first 64 are proved, of many functions on a CPU the first 16384 are named;
+/// every expiry counts. Method: one more of each, and a function that is known again.
+#[test]
+fn proofs_and_names_are_bounded() {
+    let text: String = (1..=65).map(|cpu| start(0, cpu.into(), 0) + &expire(cpu, cpu.into())).collect();
+    let foreign = explain(&text, isolated("1-65")).foreign;
+    assert_eq!((foreign.total, foreign.examples.len(), foreign.examples[63].cpu), (Some(65), 64, 64));
+    let of = |number: u32| expire(1, 1).replace("function=f", &format!("function=f{number}"));
+    let functions: String = (0..16_384).chain([0, 16_384]).map(of).collect();
+    let by_function = &explain(&(start(0, 1, 0) + &functions), isolated("1")).isolated_cpus[0].by_function;
+    assert_eq!((by_function.len(), by_function.values().sum::<u64>()), (16_385, 16_386));
+    assert_eq!((by_function["f0"], by_function["(other)"]), (2, 1));
+}
+
 /// Goal: pulled and placed timers are told apart in what is advised, too.
 #[test]
 fn a_finding_speaks_only_of_its_own_kind() {
