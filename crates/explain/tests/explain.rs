@@ -122,8 +122,8 @@ fn an_incomplete_input_marks_its_figures() {
     assert!(forgotten.incomplete[0].contains("--max-identities"), "{:?}", forgotten.incomplete);
 }
 
-/// Goal: of many disturbed CPUs the first 64 are proved, of many functions on a CPU the first 16384 are named;
-/// every expiry counts. Method: one more of each, and a function that is known again.
+/// Goal: of many disturbed CPUs the first 64 are proved, of many functions the first 16384 are named; every
+/// expiry counts. Method: one more of each, and a function that is known again.
 #[test]
 fn proofs_and_names_are_bounded() {
     let text: String = (1..=65).map(|cpu| start(0, cpu.into(), 0) + &expire(cpu, cpu.into())).collect();
