@@ -14,7 +14,7 @@ pub(super) fn rows(facts: &Facts) -> Vec<(&'static str, String)> {
         ("cpus", online(facts)),
         ("isolated", isolated(facts)),
         ("nohz_full", nohz_full(facts)),
-        ("housekeeping", or_none(&facts.housekeeping())),
+        ("housekeeping", housekeeping(facts)),
         ("affinity", facts.cpus.allowed.as_ref().map_or(UNKNOWN.to_owned(), |fact| or_none(&fact.value))),
         ("virtualisation", virtualisation(facts)),
         (
@@ -60,10 +60,21 @@ fn isolated(facts: &Facts) -> String {
     let old = facts.groups.unbalanced(&facts.online()).difference(&boot);
     let means = [(boot, "isolcpus="), (partition, "cpuset partition"), (old, "v1 cpusets")];
     let names: Vec<&str> = means.iter().filter(|(set, _)| !set.is_empty()).map(|(_, name)| *name).collect();
+    if set.is_empty() && (online(facts) == UNKNOWN || !says_who_is_isolated(facts)) {
+        return UNKNOWN.to_owned();
+    }
     if set.is_empty() || names.is_empty() {
         return or_none(&set);
     }
     format!("{set} (by {})", names.join(" and "))
+}
+
+fn says_who_is_isolated(facts: &Facts) -> bool {
+    facts.cpus.isolated.is_some() || facts.cmdline.is_some()
+}
+
+fn housekeeping(facts: &Facts) -> String {
+    if online(facts) == UNKNOWN { UNKNOWN.to_owned() } else { or_none(&facts.housekeeping()) }
 }
 
 fn nohz_full(facts: &Facts) -> String {
