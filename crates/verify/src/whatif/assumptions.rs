@@ -90,3 +90,109 @@ fn asked(load: &RecordedLoad, question: &WhatifQuestion) -> Vec<String> {
     }
     said
 }
+
+#[cfg(test)]
+mod tests {
+    use super::assumptions;
+    use crate::whatif::load::{AwakeSource, FIRST_TICK, LoadFacts, RecordedLoad};
+    use crate::whatif::question::{Excluded, WhatifQuestion};
+    use quietcore_core::place::Policy;
+    use quietcore_core::{CpuSet, Nanos};
+    use quietcore_trace::TimerModel;
+
+    const SILENT: &str = "CPUs 2-3 never say that they are idle, so they count as awake.";
+    const TICK_STOP: &str = "This kernel does not say when a CPU leaves idle: ";
+    const NO_IDLE: &str =
+        "The recording has no events of idle CPUs (timer_base_idle or tick_stop), so every ";
+    const GROUPS: &str = "The recording does not say which CPUs form a group: groups of eight ";
+    const PUSH: &str = "A push looks for a busy CPU among those that are not isolated, ";
+    const AWAKE: &str = "Kept-awake CPUs (1,4) are awake before all others ";
+    const OUT: &str = "CPUs 3,5 are left out of the hierarchy, from the beginning to the end.";
+    const NOBODY_OUT: &str = "No CPU is left out of the hierarchy, from the beginning to the end.";
+    const CUT: &str = "Only the first 4000000 arms, cancels and awake intervals are replayed.";
+
+    fn cpus(list: &str) -> CpuSet {
+        list.parse().expect("a CPU list")
+    }
+
+    /// A recording that says all there is to say.
+    fn load(policy: Policy) -> RecordedLoad {
+        RecordedLoad {
+            inputs: Vec::new(),
+            functions: Vec::new(),
+            timers: 0,
+            first_jiffy: FIRST_TICK,
+            tick: Nanos(4_000_000),
+            cpus: 6,
+            nodes: vec![0; 6],
+            joining: cpus("0-5"),
+            appearing: CpuSet::new(),
+            asleep_first: CpuSet::new(),
+            never_idle: CpuSet::new(),
+            awake_source: AwakeSource::BaseIdle,
+            model: TimerModel::Pull,
+            policy,
+            facts: LoadFacts::default(),
+            ran_on: Vec::new(),
+            is_cut: false,
+        }
+    }
+
+    fn changed(policy: Policy, change: fn(&mut RecordedLoad)) -> RecordedLoad {
+        let mut load = load(policy);
+        change(&mut load);
+        load
+    }
+
+    /// Goal: what a replay takes for granted is said where it is so, and only there. Method: each reason alone
+    /// and absent; the beginnings of the sentences after the six that are always there.
+    #[test]
+    fn a_sentence_is_there_when_it_is_true() {
+        use Policy::{Pull, Push, Stay};
+        let ask =
+            |policy, excluded, awake: &str| WhatifQuestion { policy, excluded, kept_awake: cpus(awake) };
+        let plain = |policy| ask(policy, Excluded::AsRecorded, "");
+        let without = |policy, list: &str| ask(policy, Excluded::These(cpus(list)), "");
+        let [push_pull, push_stay, pull_push, stay_push, stay_pull] = [
+            (Push, Pull),
+            (Push, Stay),
+            (Pull, Push),
+            (Stay, Push),
+            (Stay, Pull),
+        ]
+        .map(|(was, is)| {
+            let (was, is) = (was.name(), is.name());
+            format!(
+                "The recording was made under {was}; what its tasks would have done differently under {is} "
+            )
+        });
+        let no_tree = |load: &mut RecordedLoad| load.joining = CpuSet::new();
+        for (load, question, expected) in [
+            (load(Pull), plain(Pull), vec![]),
+            (load(Stay), plain(Stay), vec![]),
+            (load(Push), plain(Push), vec![PUSH]),
+            (load(Push), plain(Pull), vec![PUSH, &push_pull]),
+            (load(Push), plain(Stay), vec![PUSH, &push_stay]),
+            (load(Pull), plain(Push), vec![PUSH, &pull_push]),
+            (load(Stay), plain(Push), vec![PUSH, &stay_push]),
+            (load(Stay), plain(Pull), vec![&stay_pull]),
+            (changed(Pull, |load| load.never_idle = cpus("2-3")), plain(Pull), vec![SILENT]),
+            (changed(Pull, |load| load.awake_source = AwakeSource::TickStop), plain(Pull), vec![TICK_STOP]),
+            (changed(Pull, |load| load.awake_source = AwakeSource::None), plain(Pull), vec![NO_IDLE]),
+            (changed(Pull, no_tree), plain(Push), vec![GROUPS, PUSH, &pull_push]),
+            (changed(Stay, no_tree), plain(Pull), vec![GROUPS, &stay_pull]),
+            (changed(Stay, no_tree), plain(Stay), vec![]),
+            (load(Pull), ask(Pull, Excluded::AsRecorded, "1,4"), vec![AWAKE]),
+            (load(Pull), without(Pull, "3,5"), vec![OUT]),
+            (load(Pull), without(Pull, ""), vec![NOBODY_OUT]),
+            (load(Push), without(Push, "3,5"), vec![PUSH]),
+            (changed(Pull, |load| load.is_cut = true), plain(Pull), vec![CUT]),
+        ] {
+            let said = assumptions(&load, &question);
+            let said = &said[6..];
+            let fits = said.len() == expected.len()
+                && said.iter().zip(&expected).all(|(sentence, beginning)| sentence.starts_with(beginning));
+            assert!(fits, "{expected:#?} wanted of {} under {question:?}: {said:#?}", load.policy.name());
+        }
+    }
+}
