@@ -344,7 +344,7 @@ fn cpus(words: &[&str]) -> Result<Side, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parser, matches};
+    use super::{Parser, matches, parse_shown};
     use crate::figures::RunFigures;
 
     fn figures() -> Vec<RunFigures> {
@@ -352,37 +352,64 @@ mod tests {
             |remote, throughput| RunFigures { remote, throughput: Some(throughput), ..RunFigures::default() };
         let mut all = vec![with(3, 90.0), with(5, 100.0), with(7, 200.0), with(9, 210.0)];
         all[0].pullers = "1,33".parse().unwrap();
+        all[1].foreign_by_cpu = [(1, 6), (33, 8)].into();
+        all[1].wakeups_by_cpu = [(1, 11), (33, 14)].into();
+        (all[2].expiries, all[2].duration_ns) = (10, 4_000_000_000);
         all
     }
 
     const LABELS: [&str; 4] = ["pull/1", "push/1", "pull/2", "push/2"];
 
-    /// Goal: comparisons mean what they say. Method: one of each kind of side and operator, on known figures.
+    /// Goal: comparisons mean what they say, and say what they compared. Method: one of each kind of side and
+    /// operator, on known figures.
     #[test]
     fn comparisons_mean_what_they_say() {
         let figures = figures();
-        for (variant, text, expected) in [
-            (0, "remote = 3", true),
-            (0, "remote != 3", false),
-            (0, "remote < 4", true),
-            (0, "remote >= 4", false),
-            (0, "pullers = 1,33", true),
-            (0, "pullers = 1", false),
-            (0, "pullers != none", true),
-            (1, "pullers = none", true),
-            (0, "throughput >= 0.9 * throughput@push/*", true),
-            (2, "throughput >= 0.96 * throughput@push/*", false),
-            (2, "throughput / throughput@pull/1 > 2", true),
-            (0, "remote + 2 * remote - 1 = 8", true),
-            (0, "1ms = 1000000", true),
-            (0, "throughput@push/1 - 2 * 5 = 90", true),
-            (0, "gap_max > 0", false),
-            (0, "0 / 0 = 0", false),
+        for (variant, text, expected, compared) in [
+            (0, "remote = 3", true, "3 against 3"),
+            (0, "remote != 3", false, "3 against 3"),
+            (0, "remote < 4", true, "3 against 4"),
+            (0, "remote < 3", false, "3 against 3"),
+            (0, "remote <= 3", true, "3 against 3"),
+            (0, "remote > 3", false, "3 against 3"),
+            (0, "remote >= 3", true, "3 against 3"),
+            (0, "remote >= 4", false, "3 against 4"),
+            (0, "pullers = 1,33", true, "1,33 against 1,33"),
+            (0, "pullers = 1", false, "1,33 against 1"),
+            (0, "pullers != none", true, "1,33 against none"),
+            (1, "pullers = none", true, "none against none"),
+            (1, "pullers@pull/1 = 1,33", true, "1,33 against 1,33"),
+            (0, "throughput >= 0.9 * throughput@push/*", true, "90 against 90"),
+            (2, "throughput >= 0.96 * throughput@push/*", false, "200 against 201.600"),
+            (2, "throughput / throughput@pull/1 > 2", true, "2.222 against 2"),
+            (0, "remote + 2 * remote - 1 = 8", true, "8 against 8"),
+            (0, "1ms = 1000000", true, "1000000 against 1000000"),
+            (0, "throughput@push/1 - 2 * 5 = 90", true, "90 against 90"),
+            (0, "foreign.33@push/* = 8", true, "8 against 8"),
+            (1, "foreign.1 + wakeups.33 = 20", true, "20 against 20"),
+            (1, "foreign.2 + wakeups.3 = 0", true, "0 against 0"),
+            (2, "expiries_per_s = 2.5", true, "2.500 against 2.500"),
+            (2, "expiries_per_s@pull/1 = 0", true, "0 against 0"),
+            (0, "gap_max > 0", false, "no value against 0"),
+            (0, "0 / 0 = 0", false, "no value against 0"),
         ] {
             let parsed = Parser { labels: &LABELS, variant }.line(text);
             let expectation = parsed.unwrap_or_else(|problem| panic!("{text}: {problem}"));
-            assert_eq!(expectation.check(&figures).0, expected, "{text} for {}", LABELS[variant]);
+            let found = expectation.check(&figures);
+            assert_eq!(found, (expected, compared.to_owned()), "{text} for {}", LABELS[variant]);
         }
+    }
+
+    /// Goal: a sum is shown of each variant that it is about, or has no value. Method: two lines of two of the
+    /// variants.
+    #[test]
+    fn sums_are_shown() {
+        let lines = toml::from_str("\"pull/*\" = [\"remote  *  2\", \"gap_max\"]").expect("lines");
+        let shown = parse_shown(&lines, &LABELS).expect("sums");
+        let shown: Vec<_> =
+            shown.iter().map(|sum| (sum.variant, sum.text.as_str(), sum.number(&figures()))).collect();
+        let (double, gap) = ("remote * 2", "gap_max");
+        assert_eq!(shown, [(0, double, Some(6.0)), (2, double, Some(14.0)), (0, gap, None), (2, gap, None)]);
     }
 
     /// Goal: mistakes are named. Method: one of each kind, and a word of what is said about it.
