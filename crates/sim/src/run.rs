@@ -174,3 +174,20 @@ fn ranges(
     };
     NUMBERS.into_iter().filter(|(name, _)| *name != "events").filter_map(range).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{RunFigures, ranges};
+
+    /// Goal: a figure that differs with halved or with doubled costs is there, with both. Method: one of each,
+    /// and one that differs with neither.
+    #[test]
+    fn figures_that_differ_with_the_costs_have_a_range() {
+        let run =
+            |remote, kicks, events| RunFigures { arms: 5, remote, kicks, events, ..RunFigures::default() };
+        let ranges = ranges(&run(6, 7, 1), &run(8, 7, 2), &run(6, 9, 3));
+        let ranges: Vec<_> =
+            ranges.into_iter().map(|(name, range)| (name, range.halved, range.doubled)).collect();
+        assert_eq!(ranges, [("kicks", Some(7.0), Some(9.0)), ("remote", Some(8.0), Some(6.0))]);
+    }
+}

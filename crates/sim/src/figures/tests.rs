@@ -308,3 +308,26 @@ fn figures_follow_from_what_was_recorded() {
     assert_eq!((figures.throughput, figures.pair_ns), (Some(2000.0), Some(125.0)));
     assert_eq!(figures.busy_share, 0.4); // 400 of 1000 ms
 }
+
+/// Goal: the first CPU, one event and one round count, and nothing is 0 of its CPU, but no share. Method: one
+/// of each, on CPU 0, which is isolated.
+#[test]
+fn one_counts_and_none_is_nothing() {
+    let finish = |rounds| {
+        let mut recorder = Recorder::new(2);
+        recorder.rounds = Some((rounds, 700));
+        recorder.foreign(cpu(0));
+        recorder.wakeup(cpu(0));
+        recorder.finish(1_000_000, &"0".parse().expect("a list"))
+    };
+    let one = finish(1);
+    assert_eq!((&one.foreign_by_cpu, &one.wakeups_by_cpu), (&[(0, 1)].into(), &[(0, 1)].into()));
+    assert_eq!((one.wakeups_isolated, one.pullers), (1, "0".parse().expect("a list")));
+    assert_eq!((one.pair_ns, finish(0).pair_ns), (Some(700.0), None));
+    for name in ["foreign", "wakeups", "raises", "raises_per_s", "idle_raises", "watchdogs"] {
+        assert_eq!(figures().number_of(name, cpu(9)), Some(0.0), "{name}");
+    }
+    assert_eq!(figures().number_of("gap_max", cpu(9)), None);
+    let elsewhere = |elsewhere| PacketFigures { elsewhere, ..PacketFigures::default() }.elsewhere_share();
+    assert_eq!((elsewhere(1), elsewhere(0)), (Some(1.0), None));
+}
