@@ -5,7 +5,8 @@
 
 use crate::machine::{machine_at, qc_machine};
 use crate::result::{QC_ERROR_FORKED, QC_ERROR_INVALID, QC_OK, guard, place, qc_result};
-use quietcore_live::{ArmError, Machine, metrics::CpuMetrics};
+use quietcore_live::ArmError;
+use quietcore_live::metrics::{CpuMetrics, Metrics};
 
 /// What a machine has counted since it was started.
 #[repr(C)]
@@ -44,8 +45,7 @@ pub struct qc_stats {
 }
 
 /// Of all CPUs, or of one. Timers of the kernel are the machine's: of one CPU there are none.
-fn stats_of(machine: &Machine, only: Option<u32>) -> Result<qc_stats, qc_result> {
-    let mut metrics = machine.metrics();
+fn stats_of(mut metrics: Metrics, only: Option<u32>) -> Result<qc_stats, qc_result> {
     if let Some(only) = only {
         metrics.cpus.retain(|cpu| u32::try_from(cpu.cpu.index()) == Ok(only));
         metrics.settimes = 0;
@@ -116,10 +116,66 @@ unsafe fn fill(
     if machine.check_alive() == Err(ArmError::Forked) {
         return Err(QC_ERROR_FORKED);
     }
-    let mut filled = stats_of(machine, only)?;
+    let mut filled = stats_of(machine.metrics(), only)?;
     filled.size = size.min(size_of::<qc_stats>());
     let from = (&raw const filled).cast::<u8>();
     // SAFETY: the caller's structure has `size` bytes; ours is made of words, all written.
     unsafe { core::ptr::copy_nonoverlapping(from, stats.as_ptr().cast::<u8>(), filled.size) };
     Ok(QC_OK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stats_of;
+    use crate::result::QC_ERROR_INVALID;
+    use quietcore_live::Machine;
+
+    /// Goal: each field is its own figure, of all CPUs or of one. Method: two CPUs that have counted numbers of
+    /// which no two are the same; those of the second one are a hundred times as many.
+    #[test]
+    fn each_field_is_its_own_figure() {
+        let machine = Machine::start().expect("starts");
+        let mut metrics = machine.metrics();
+        machine.shutdown();
+        metrics.settimes = 77;
+        metrics.cpus.truncate(1);
+        metrics.cpus.push(metrics.cpus[0].clone());
+        for (cpu, (number, times)) in metrics.cpus.iter_mut().zip([(4, 1), (6, 100)]) {
+            cpu.cpu = quietcore_live::CpuId::new(number).expect("a small number");
+            let figures = [
+                &mut cpu.bases.armed,
+                &mut cpu.bases.superseded,
+                &mut cpu.bases.cancelled,
+                &mut cpu.bases.ran_here,
+                &mut cpu.bases.ran_elsewhere,
+                &mut cpu.bases.waited,
+                &mut cpu.turns,
+                &mut cpu.kicks,
+                &mut cpu.bases.marks,
+                &mut cpu.ran_for_others,
+                &mut cpu.ran_own,
+            ];
+            (11..).zip(figures).for_each(|(value, figure)| *figure = value * times);
+        }
+        let fields = |only| {
+            let stats = stats_of(metrics.clone(), only)?;
+            Ok([
+                stats.armed,
+                stats.superseded,
+                stats.cancelled,
+                stats.ran_here,
+                stats.ran_elsewhere,
+                stats.waited,
+                stats.turns,
+                stats.kicks,
+                stats.marks,
+                stats.ran_for_others,
+                stats.settimes,
+            ])
+        };
+        assert_eq!(fields(None), Ok([1111, 1212, 1313, 1414, 1515, 1616, 1717, 1818, 1919, 2020, 77]));
+        assert_eq!(fields(Some(4)), Ok([11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 0]));
+        assert_eq!(fields(Some(6)), Ok([1100, 1200, 1300, 1400, 1500, 1600, 1700, 1800, 1900, 2000, 0]));
+        assert_eq!(fields(Some(5)), Err(QC_ERROR_INVALID));
+    }
 }

@@ -80,6 +80,10 @@ static void versions(void) {
     stats.cancelled = 77;
     EXPECT(QC_OK, qc_stats_get(machine, &stats));
     CHECK(stats.cancelled == 77 && stats.size == offsetof(qc_stats, cancelled));
+    stats.size = sizeof stats.size;
+    EXPECT(QC_OK, qc_stats_get(machine, &stats));
+    stats.size--;
+    EXPECT(QC_ERROR_INVALID, qc_stats_get(machine, &stats));
     EXPECT(QC_OK, qc_machine_shutdown(machine));
     EXPECT(QC_OK, qc_machine_shutdown(machine));
 }
