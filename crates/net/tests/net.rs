@@ -195,6 +195,39 @@ fn what_is_dropped_is_not_sent() {
     machine.shutdown();
 }
 
+/// Goal: packets that are sent together take the lock once, those beyond the limit are dropped, and who took
+/// them out is counted. Method: a queue of three packets, from its own CPU, which is the first of its two,
+/// and from the other one.
+#[test]
+fn packets_sent_together_are_counted() {
+    let (network, builder) = Network::new(lanes("0-1"));
+    let machine = builder.start().expect("starts");
+    let (driver, sent) = driver(machine);
+    let options = DeviceOptions::new(2).transmit_map(vec![set("1"), set("0-1")]);
+    let device = Device::new(&network, machine, options, driver).expect("it has lanes");
+    assert_eq!((device.home(0), device.home(1)), (cpu(1), cpu(0)));
+    device.graft(1, Fifo::new(FifoLimit::Packets(3)));
+    let locked = device.statistics(1).locked;
+    device.send_all_on(cpu(0), 1, (1..=5).map(|number| vec![number]));
+    device.send_all_on(cpu(1), 1, [vec![6], vec![7]]);
+    device.send_all_on(cpu(1), 1, []);
+    for number in [1, 2, 3, 6, 7] {
+        let (queue, packet, ..) = next(&sent);
+        assert_eq!((queue, packet), (1, vec![number]));
+    }
+    let counted = device.statistics(1);
+    assert_eq!((counted.qdisc.sent_packets, counted.qdisc.dropped, counted.qdisc.qlen), (5, 2, 0));
+    assert_eq!((counted.dequeued_at_home, counted.dequeued_elsewhere), (3, 2));
+    // To enqueue, and after the driver; for nothing, once.
+    assert_eq!((counted.locked - locked, counted.contended, counted.waited), (5, 0, Duration::ZERO));
+    device.graft_root(Fifo::new(FifoLimit::Packets(3)));
+    device.send_all_on(cpu(1), 1, [vec![8]]);
+    let (queue, packet, ..) = next(&sent);
+    assert_eq!((queue, packet), (0, vec![8]), "one discipline for all is the first queue's");
+    assert_eq!((device.statistics(0).dequeued_at_home, device.statistics(1).qdisc.sent_packets), (1, 0));
+    machine.shutdown();
+}
+
 /// Goal: what cannot be is said, with what it is.
 #[test]
 fn what_cannot_be() {

@@ -147,4 +147,43 @@ mod tests {
             assert_eq!((estimator.bits_per_second(), estimator.packets_per_second()), rates, "at {at} s");
         }
     }
+
+    /// Goal: told late it takes what passed for evenly spread, and told early it waits. Method: weight 1/8 as
+    /// above. Of 24 bytes in 3 s are 8 each: 1, 7/8 + 1 = 15/8, 105/64 + 1 = 169/64 bytes, which is 21.1 bits;
+    /// of 30 packets 10 each, which is 10/8 of that, 3.3. A second with nothing leaves 7/8: 18.5 and 2.9.
+    #[test]
+    fn told_late_it_spreads() {
+        let tenths = |count: u64| Nanos(count * 100_000_000);
+        let mut estimator = Estimator::new(tenths(10), tenths(80), tenths(70)).expect("they go together");
+        for (at, bytes, packets, rates, next) in [
+            (79, 24, 30, (0, 0), 80),
+            (105, 24, 30, (21, 3), 110),
+            (109, 99, 99, (21, 3), 110),
+            (110, 24, 30, (18, 2), 120),
+        ] {
+            estimator.take(tenths(at), bytes, packets);
+            assert_eq!((estimator.bits_per_second(), estimator.packets_per_second()), rates, "at {at}");
+            assert_eq!(estimator.next(), tenths(next), "at {at}");
+        }
+    }
+
+    /// Goal: intervals are rounded up to those there are, and what does not go is refused. Method: both sides
+    /// of each bound, in us; an average of weight 1/2 forgets in 1 / ln 2 = 1.4427 intervals.
+    #[test]
+    fn intervals_are_rounded_up() {
+        let next = |interval: u64, time_constant: u64| {
+            let estimator = Estimator::new(Nanos(interval * 1000), Nanos(time_constant * 1000), Nanos(7000));
+            estimator.map(|estimator| estimator.next().0 / 1000 - 7).ok()
+        };
+        assert_eq!(
+            (next(0, 80_000_000), next(1, 80_000), next(8_000_001, 80_000_000)),
+            (None, Some(250_000), None)
+        );
+        for ms in [250, 500, 1000, 2000, 4000] {
+            let us = ms * 1000;
+            assert_eq!((next(us, 8 * us), next(us + 1, 8 * us)), (Some(us), Some(2 * us)));
+        }
+        assert_eq!(next(8_000_000, 80_000_000), Some(8_000_000));
+        assert_eq!((next(1_000_000, 1_442_000), next(1_000_000, 1_443_000)), (None, Some(1_000_000)));
+    }
 }

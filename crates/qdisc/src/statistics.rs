@@ -71,3 +71,25 @@ impl fmt::Display for Statistics {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Statistics;
+    use alloc::string::ToString;
+
+    /// Goal: each figure stands at its name. Method: every figure differs.
+    #[test]
+    fn each_figure_stands_at_its_name() {
+        let statistics = Statistics {
+            sent_bytes: 1,
+            sent_packets: 2,
+            dropped: 3,
+            overlimits: 4,
+            requeues: 5,
+            backlog: 6,
+            qlen: 7,
+        };
+        let line = "Sent 1 bytes 2 pkt (dropped 3, overlimits 4 requeues 5)";
+        assert_eq!(statistics.to_string(), line);
+    }
+}

@@ -109,12 +109,13 @@ fn filter(report: &FilterReport) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{of, queue_value};
-    use crate::control::QueueReport;
+    use super::{add_figures, of, queue_value};
+    use crate::control::{QueueReport, RateReport};
     use crate::{Control, Device, DeviceOptions, Network, QueueStatistics};
     use core::time::Duration;
     use quietcore_live::Machine;
-    use serde_json::json;
+    use quietcore_qdisc::Statistics;
+    use serde_json::{Value, json};
 
     /// Goal: a queue's figures have their own names, and spans are in ns. Method: every figure differs.
     #[test]
@@ -144,6 +145,36 @@ mod tests {
             "lock_waited_ns": 1_000_002_345,
         });
         assert_eq!(queue_value(&QueueReport { number: 9, statistics }), expected);
+    }
+
+    /// Goal: figures of a discipline have the names of `tc -j`, and a rate is there where one is estimated.
+    /// Method: every figure differs, with a rate and without.
+    #[test]
+    fn a_disciplines_figures_are_told_apart() {
+        let mut statistics = Statistics::default();
+        (statistics.sent_bytes, statistics.sent_packets, statistics.dropped) = (1, 2, 3);
+        (statistics.overlimits, statistics.requeues) = (4, 5);
+        (statistics.backlog, statistics.qlen) = (6, 7);
+        let figures = |rate, notes: &[String]| {
+            let mut value = serde_json::Map::new();
+            add_figures(&mut value, &statistics, rate, notes);
+            Value::Object(value)
+        };
+        let mut expected = json!({
+            "bytes": 1,
+            "packets": 2,
+            "drops": 3,
+            "overlimits": 4,
+            "requeues": 5,
+            "backlog": 6,
+            "qlen": 7,
+        });
+        assert_eq!(figures(None, &[]), expected);
+        expected["rate"] = 8.into();
+        expected["pps"] = 9.into();
+        expected["notes"] = json!(["ten"]);
+        let rate = RateReport { bits_per_second: 8, packets_per_second: 9 };
+        assert_eq!(figures(Some(rate), &["ten".to_owned()]), expected);
     }
 
     /// Goal: what `tc -j` prints has what `tc` prints. Method: a class, its discipline and a filter.
