@@ -130,8 +130,8 @@ mod tests {
     use crate::result::QC_ERROR_INVALID;
     use quietcore_live::Machine;
 
-    /// Goal: each field is its own figure, of all CPUs or of one. Method: two CPUs that have counted numbers of
-    /// which no two are the same; those of the second one are a hundred times as many.
+    /// Goal: each field is its own figure, of all CPUs or of one. Method: two CPUs whose counts are all
+    /// different; those of the second CPU are a hundred times as many.
     #[test]
     fn each_field_is_its_own_figure() {
         let machine = Machine::start().expect("starts");

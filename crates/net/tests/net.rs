@@ -197,7 +197,7 @@ fn what_is_dropped_is_not_sent() {
 
 /// Goal: packets that are sent together take the lock once, those beyond the limit are dropped, and who took
 /// them out is counted. Method: a queue of three packets, from its own CPU, which is the first of its two,
-/// and from the other one.
+/// and from the second.
 #[test]
 fn packets_sent_together_are_counted() {
     let (network, builder) = Network::new(lanes("0-1"));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// Goal: told late it takes what passed for evenly spread, and told early it waits. Method: weight 1/8 as
-    /// above. Of 24 bytes in 3 s are 8 each: 1, 7/8 + 1 = 15/8, 105/64 + 1 = 169/64 bytes, which is 21.1 bits;
+    /// above. 24 bytes in 3 s are 8 each: 1, 7/8 + 1 = 15/8, 105/64 + 1 = 169/64 bytes, which is 21.1 bits;
     /// of 30 packets 10 each, which is 10/8 of that, 3.3. A second with nothing leaves 7/8: 18.5 and 2.9.
     #[test]
     fn told_late_it_spreads() {

@@ -179,7 +179,7 @@ fn ranges(
 mod tests {
     use super::{RunFigures, ranges};
 
-    /// Goal: a figure that differs with halved or with doubled costs is there, with both. Method: one of each,
+    /// Goal: a figure that differs with halved or with doubled costs is there, with both. Method: one each,
     /// and one that differs with neither.
     #[test]
     fn figures_that_differ_with_the_costs_have_a_range() {

@@ -400,16 +400,16 @@ mod tests {
         }
     }
 
-    /// Goal: a sum is shown of each variant that it is about, or has no value. Method: two lines of two of the
-    /// variants.
+    /// Goal: a sum is shown of each variant that it is about, or has no value. Method: two lines for two of
+    /// the variants.
     #[test]
     fn sums_are_shown() {
         let lines = toml::from_str("\"pull/*\" = [\"remote  *  2\", \"gap_max\"]").expect("lines");
         let shown = parse_shown(&lines, &LABELS).expect("sums");
         let shown: Vec<_> =
             shown.iter().map(|sum| (sum.variant, sum.text.as_str(), sum.number(&figures()))).collect();
-        let (double, gap) = ("remote * 2", "gap_max");
-        assert_eq!(shown, [(0, double, Some(6.0)), (2, double, Some(14.0)), (0, gap, None), (2, gap, None)]);
+        let (twice, gap) = ("remote * 2", "gap_max");
+        assert_eq!(shown, [(0, twice, Some(6.0)), (2, twice, Some(14.0)), (0, gap, None), (2, gap, None)]);
     }
 
     /// Goal: mistakes are named. Method: one of each kind, and a word of what is said about it.

@@ -144,8 +144,8 @@ mod tests {
         load
     }
 
-    /// Goal: what a replay takes for granted is said where it is so, and only there. Method: each reason alone
-    /// and absent; the beginnings of the sentences after the six that are always there.
+    /// Goal: what a replay takes for granted is said where it is so, and only there. Method: each reason
+    /// alone and absent; the beginnings of the sentences after the six that are always there.
     #[test]
     fn a_sentence_is_there_when_it_is_true() {
         use Policy::{Pull, Push, Stay};
