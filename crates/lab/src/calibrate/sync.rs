@@ -56,8 +56,11 @@ pub(crate) fn measure(set: SetCost<'_>) -> Result<Vec<String>, LabError> {
     set(Cost::Kick, &kicks, "futex wake of a thread that sleeps on another CPU, for the waker");
     set(Cost::IdleExit, &exits, "from the end of that call until the thread runs");
     let rounds = repeats(|| round_on_one_cpu(first));
-    let halves: Vec<f64> = rounds.iter().map(|round| round / 2.0).collect();
-    set(Cost::ContextSwitch, &halves, "half a round of futex wakes between two threads on one CPU");
+    set(
+        Cost::ContextSwitch,
+        &switches(&rounds),
+        "half a round of futex wakes between two threads on one CPU",
+    );
     set(
         Cost::HelperSwitch,
         &rounds,
@@ -266,25 +269,16 @@ fn interrupts(cpu: usize) -> Option<f64> {
     (gaps.len() >= 5).then(|| median(&gaps))
 }
 
+/// What one switch took in each round, which has two.
+fn switches(rounds: &[f64]) -> Vec<f64> {
+    rounds.iter().map(|round| round / 2.0).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::measure;
-    use quietcore_sim::Cost;
-
-    /// Goal: a switch is half of a round, and what two costs share is the same. Method: all are measured; in
-    /// each repeat, whatever it took.
+    /// Goal: a switch is half of a round, in each repeat. Method: rounds of a known length.
     #[test]
-    fn costs_of_one_measurement_go_together() {
-        let mut found = Vec::new();
-        measure(&mut |cost, repeats: &[f64], _| found.push((cost, repeats.to_vec())))
-            .expect("there is a CPU");
-        let of = |wanted| {
-            let all = found.iter().find(|(cost, _)| *cost == wanted);
-            all.unwrap_or_else(|| panic!("no {wanted:?}")).1.clone()
-        };
-        let rounds = of(Cost::HelperSwitch);
-        assert!(rounds.iter().all(|ns| *ns > 0.0), "{rounds:?}");
-        assert_eq!(of(Cost::ContextSwitch).iter().map(|ns| ns * 2.0).collect::<Vec<_>>(), rounds);
-        assert_eq!(of(Cost::KickLatency), of(Cost::LockHandover));
+    fn a_round_has_two_switches() {
+        assert_eq!(super::switches(&[9_000.0, 12_500.0]), [4_500.0, 6_250.0]);
     }
 }
