@@ -228,6 +228,38 @@ fn packets_sent_together_are_counted() {
     machine.shutdown();
 }
 
+/// Goal: a lock that was not free counts as one that was waited for, and for how long. Method: packets are
+/// asked for under the lock; meanwhile another thread puts a discipline there, which takes the lock once,
+/// until one has come too early.
+#[test]
+fn waiting_for_the_lock_is_counted() {
+    let (network, machine) = start(lanes("0"));
+    let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()));
+    let device = device.expect("it has lanes");
+    let (before, mut rounds) = (device.statistics(0), 0);
+    let until = machine.now().0 + PATIENCE.as_nanos() as u64;
+    while device.statistics(0).contended == 0 && machine.now().0 < until {
+        rounds += 1;
+        let ((begins, begun), device) = (channel(), &device);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                begun.recv().expect("it is locked");
+                device.graft(0, Fifo::new(FifoLimit::Packets(3)));
+            });
+            let none = std::iter::from_fn(|| {
+                begins.send(()).expect("the thread waits");
+                thread::sleep(Duration::from_millis(5));
+                None
+            });
+            device.send_all_on(cpu(0), 0, none);
+        });
+    }
+    let after = device.statistics(0);
+    assert_eq!((after.locked - before.locked, after.contended), (2 * rounds, 1));
+    assert!(after.waited > Duration::ZERO);
+    machine.shutdown();
+}
+
 /// Goal: what cannot be is said, with what it is.
 #[test]
 fn what_cannot_be() {

@@ -312,6 +312,26 @@ fn a_peer_that_is_away_is_counted_and_may_come_back() {
     shared.1.shutdown();
 }
 
+/// Goal: a refusal that is noticed while nothing more is sent is counted, at the end that sent. Method: two
+/// datagrams to a peer, which then closes, and a third; no later send could notice what became of it.
+#[test]
+fn a_refusal_is_counted_without_another_send() {
+    let shared = start();
+    let mut bench = Bench::new(&shared);
+    for payload in [b"one", b"two"] {
+        bench.send(RelaySide::A, payload);
+        assert_eq!(bench.next(RelaySide::B), payload);
+    }
+    drop(std::mem::replace(&mut bench.peers[1], socket("127.0.0.1:0")));
+    bench.send(RelaySide::A, b"anybody there?");
+    // The kernel took the third, so it is sent; that no program listened came back afterwards, once.
+    let b = bench.wait(RelaySide::B, |b| b.refused > 0);
+    assert_eq!((b.sent, b.refused, b.unsent), (3, 1, 0));
+    assert_eq!(bench.relay.statistics(RelaySide::A).refused, 0);
+    drop(bench);
+    shared.1.shutdown();
+}
+
 /// Goal: a dropped relay is gone. Method: its addresses are free at once, and its devices, which the test
 /// still has, send nothing.
 #[test]

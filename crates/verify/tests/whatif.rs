@@ -1,104 +1,22 @@
 //! `whatif` through its public interface: rules on recordings of a few lines, acceptance on real ones.
 
-use quietcore_core::CpuSet;
+#[path = "whatif/rules.rs"]
+mod rules;
+#[path = "whatif/trace.rs"]
+mod trace;
+
 use quietcore_core::place::Policy;
-use quietcore_explain::{Explain, ExplainOptions, Explanation};
-use quietcore_trace::{Header, KernelRelease, TimerModel, TraceReader};
-use quietcore_verify::whatif::{
-    Excluded, LoadError, LoadFacts, LoadReader, RecordedLoad, WhatifAnswer, WhatifQuestion, answer,
-};
-use std::io::Read;
-use std::path::PathBuf;
-
-fn cpus(list: &str) -> CpuSet {
-    if list.is_empty() { CpuSet::new() } else { list.parse().expect("a CPU list") }
-}
-
-fn facts(header: &Header) -> LoadFacts {
-    LoadFacts {
-        cpu_count: header.cpu_count,
-        hz: header.hz,
-        model: header.kernel.as_ref().map(KernelRelease::timer_model),
-        timer_migration: header.timer_migration,
-        isolated: header.isolated.clone().unwrap_or_default(),
-        nohz_full: header.nohz_full.clone().unwrap_or_default(),
-    }
-}
-
-fn load(text: &[u8]) -> Result<(RecordedLoad, Explanation), LoadError> {
-    let mut reader = TraceReader::new(text);
-    reader.read_header().expect("a header");
-    let facts = facts(reader.header());
-    let mut explain =
-        Explain::new(ExplainOptions { isolated: facts.isolated.clone(), ..ExplainOptions::default() });
-    let mut load = LoadReader::new();
-    let take = &mut |record: &quietcore_trace::Record<'_>| {
-        explain.take(record);
-        load.take(record);
-    };
-    reader.read(u64::MAX, take).expect("a trace");
-    Ok((load.finish(facts)?, explain.finish(reader.tally())))
-}
-
-fn recording(name: &str) -> Vec<u8> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../recordings/{name}.txt.zst"));
-    let mut text = Vec::new();
-    quietcore_trace::open(&path).expect("a bundled recording").read_to_end(&mut text).expect("zstd");
-    text
-}
-
-/// A trace of a 6.12 machine with HZ=250, from lines `CPU PID MS EVENT`, beginning at jiffy 1000 and 0 ms.
-fn trace(kernel: &str, cpu_count: u16, isolated: &str, lines: &[String]) -> Vec<u8> {
-    let isolated = if isolated.is_empty() { "-" } else { isolated };
-    let mut text = format!(
-        "# kernel: Linux {kernel}, x86-64, HZ=250\n# cpus: possible 0-{}, online\n\
-         # isolated: {isolated}; nohz_full: -\n",
-        cpu_count - 1
-    );
-    for line in lines {
-        let mut parts = line.splitn(4, ' ');
-        let mut next = || parts.next().expect("CPU PID MS EVENT");
-        let (cpu, pid, ms, event) = (next(), next(), next(), next());
-        let us = ms.parse::<f64>().expect("milliseconds") * 1000.0;
-        let (s, us) = ((us / 1e6) as u64, us as u64 % 1_000_000);
-        text += &format!("  task-{pid} [{cpu}] d..2. {s}.{us:06}: {event}\n");
-    }
-    text.into_bytes()
-}
-
-/// `timer_start` of a timer in jiffies.
-fn start(timer: u32, base: u32, (expires, now): (u64, u64), flags: &str) -> String {
-    let timeout = expires as i64 - now as i64;
-    format!(
-        "timer_start: timer={timer:08x} function=f{timer} expires={expires} [timeout={timeout}] cpu={base} \
-         idx=1 flags={flags}"
-    )
-}
-
-fn ask(text: &[u8], question: &WhatifQuestion) -> WhatifAnswer {
-    let (load, _) = load(text).expect("a load");
-    answer(&load, question).expect("an answer")
-}
-
-fn excluding(list: &str) -> WhatifQuestion {
-    WhatifQuestion { excluded: Excluded::These(cpus(list)), ..WhatifQuestion::default() }
-}
-
-fn under(policy: Policy) -> WhatifQuestion {
-    WhatifQuestion { policy, ..WhatifQuestion::default() }
-}
-
-fn keeping_awake(list: &str) -> WhatifQuestion {
-    WhatifQuestion { kept_awake: cpus(list), ..WhatifQuestion::default() }
-}
+use quietcore_trace::{TimerModel, TraceReader};
+use quietcore_verify::whatif::{LoadError, LoadFacts, LoadReader, WhatifQuestion, answer};
+use trace::{ask, cpus, excluding, keeping_awake, load, recording, start, trace, under};
 
 /// CPU 0 arms a timer for jiffy 1009 and sleeps; CPUs 1 (isolated) and 2 are awake.
 fn housekeeper_sleeps(kernel: &str) -> Vec<u8> {
-    let far = |timer| start(timer, timer, (9000, 1000), "");
+    let far = |timer| start(timer, timer, 9000, 1000, "");
     let lines = [
         format!("001 8 0.0 {}", far(1)),
         format!("002 9 0.1 {}", far(2)),
-        format!("000 7 0.2 {}", start(16, 0, (1009, 1000), "")),
+        format!("000 7 0.2 {}", start(16, 0, 1009, 1000, "")),
         "000 0 0.3 timer_base_idle: is_idle=1 cpu=0".to_owned(),
         "001 8 100.0 timer_cancel: timer=00000001".to_owned(),
         "002 9 100.1 timer_cancel: timer=00000002".to_owned(),
@@ -140,11 +58,11 @@ fn a_kernel_that_excludes_isolated_cpus_is_replayed_as_one() {
 #[test]
 fn the_last_cpu_to_sleep_wakes_for_all() {
     let lines = [
-        format!("000 7 0.0 {}", start(16, 0, (1009, 1000), "")),
-        format!("001 8 0.1 {}", start(17, 1, (9000, 1000), "D")),
+        format!("000 7 0.0 {}", start(16, 0, 1009, 1000, "")),
+        format!("001 8 0.1 {}", start(17, 1, 9000, 1000, "D")),
         "000 0 0.2 timer_base_idle: is_idle=1 cpu=0".to_owned(),
         "001 0 0.3 timer_base_idle: is_idle=1 cpu=1".to_owned(),
-        format!("001 0 200.0 {}", start(18, 1, (9000, 1050), "D")),
+        format!("001 0 200.0 {}", start(18, 1, 9000, 1050, "D")),
     ];
     let text = trace("6.12.1", 2, "1", &lines);
     let pulled = ask(&text, &WhatifQuestion::default());
@@ -161,9 +79,9 @@ fn the_last_cpu_to_sleep_wakes_for_all() {
 #[test]
 fn pinned_timers_stay_and_deferrable_ones_wait() {
     let lines = [
-        format!("001 8 0.0 {}", start(1, 1, (9000, 1000), "")),
-        format!("000 7 0.1 {}", start(16, 0, (1009, 1000), "P")),
-        format!("000 7 0.2 {}", start(17, 0, (1020, 1000), "D")),
+        format!("001 8 0.0 {}", start(1, 1, 9000, 1000, "")),
+        format!("000 7 0.1 {}", start(16, 0, 1009, 1000, "P")),
+        format!("000 7 0.2 {}", start(17, 0, 1020, 1000, "D")),
         "000 0 0.3 timer_base_idle: is_idle=1 cpu=0".to_owned(),
         "000 0 160.0 timer_base_idle: is_idle=0 cpu=0".to_owned(),
         "001 8 400.0 timer_cancel: timer=00000001".to_owned(),
@@ -183,15 +101,15 @@ fn pinned_timers_stay_and_deferrable_ones_wait() {
 #[test]
 fn who_was_woken_by_a_timer_looks_after_the_next() {
     let lines = [
-        format!("000 7 0.0 {}", start(16, 0, (1009, 1000), "")),
-        format!("000 7 0.1 {}", start(17, 0, (1020, 1000), "")),
+        format!("000 7 0.0 {}", start(16, 0, 1009, 1000, "")),
+        format!("000 7 0.1 {}", start(17, 0, 1020, 1000, "")),
         "000 0 0.2 timer_base_idle: is_idle=1 cpu=0".to_owned(),
         "001 0 0.3 timer_base_idle: is_idle=1 cpu=1".to_owned(),
         "002 0 0.4 timer_base_idle: is_idle=1 cpu=2".to_owned(),
         "001 0 8.0 timer_base_idle: is_idle=0 cpu=1".to_owned(),
         "001 0 12.0 timer_base_idle: is_idle=1 cpu=1".to_owned(),
         "000 0 40.1 timer_base_idle: is_idle=0 cpu=0".to_owned(),
-        format!("000 7 100.0 {}", start(18, 0, (9000, 1025), "")),
+        format!("000 7 100.0 {}", start(18, 0, 9000, 1025, "")),
     ];
     let text = trace("6.12.1", 3, "1-2", &lines);
     let after = ask(&text, &WhatifQuestion::default()).after;
@@ -204,11 +122,11 @@ fn who_was_woken_by_a_timer_looks_after_the_next() {
 #[test]
 fn a_pinned_timer_first_hides_the_global_one() {
     let lines = [
-        format!("000 7 0.0 {}", start(16, 0, (1009, 1000), "P")),
-        format!("000 7 0.1 {}", start(17, 0, (1015, 1000), "")),
+        format!("000 7 0.0 {}", start(16, 0, 1009, 1000, "P")),
+        format!("000 7 0.1 {}", start(17, 0, 1015, 1000, "")),
         "000 0 0.2 timer_base_idle: is_idle=1 cpu=0".to_owned(),
         "001 0 0.3 timer_base_idle: is_idle=1 cpu=1".to_owned(),
-        format!("000 0 100.0 {}", start(18, 0, (9000, 1025), "D")),
+        format!("000 0 100.0 {}", start(18, 0, 9000, 1025, "D")),
     ];
     let text = trace("6.12.1", 2, "1", &lines);
     let after = ask(&text, &WhatifQuestion::default()).after;
@@ -222,11 +140,11 @@ fn a_pinned_timer_first_hides_the_global_one() {
 #[test]
 fn a_timer_put_on_another_cpu_runs_there() {
     let lines = [
-        format!("000 7 0.0 {}", start(1, 0, (9000, 1000), "")),
+        format!("000 7 0.0 {}", start(1, 0, 9000, 1000, "")),
         "001 0 0.1 tick_stop: success=1 dependency=NONE".to_owned(),
-        format!("000 7 0.2 {}", start(17, 1, (1005, 1000), "D|P")),
-        format!("000 7 4.0 {}", start(16, 1, (1009, 1001), "P")),
-        format!("000 7 100.0 {}", start(1, 0, (9000, 1025), "")),
+        format!("000 7 0.2 {}", start(17, 1, 1005, 1000, "D|P")),
+        format!("000 7 4.0 {}", start(16, 1, 1009, 1001, "P")),
+        format!("000 7 100.0 {}", start(1, 0, 9000, 1025, "")),
     ];
     let text = trace("6.1.176", 2, "1", &lines);
     for policy in Policy::ALL {
@@ -241,10 +159,10 @@ fn a_timer_put_on_another_cpu_runs_there() {
 #[test]
 fn a_push_takes_a_busy_housekeeper() {
     let lines = [
-        format!("001 8 0.0 {}", start(1, 1, (9000, 1000), "")),
-        format!("002 9 0.1 {}", start(2, 2, (9000, 1000), "")),
+        format!("001 8 0.0 {}", start(1, 1, 9000, 1000, "")),
+        format!("002 9 0.1 {}", start(2, 2, 9000, 1000, "")),
         "000 0 0.2 timer_base_idle: is_idle=1 cpu=0".to_owned(),
-        format!("000 0 0.3 {}", start(16, 0, (1009, 1000), "")),
+        format!("000 0 0.3 {}", start(16, 0, 1009, 1000, "")),
         "001 8 100.0 timer_cancel: timer=00000001".to_owned(),
     ];
     let text = trace("6.12.1", 3, "1", &lines);
@@ -259,12 +177,12 @@ fn a_push_takes_a_busy_housekeeper() {
 #[test]
 fn only_cancels_without_an_expiry_are_inputs() {
     let lines = [
-        format!("000 7 0.0 {}", start(1, 0, (1009, 1000), "")),
-        format!("000 7 0.1 {}", start(2, 0, (1009, 1000), "")),
+        format!("000 7 0.0 {}", start(1, 0, 1009, 1000, "")),
+        format!("000 7 0.1 {}", start(2, 0, 1009, 1000, "")),
         "000 7 8.0 timer_cancel: timer=00000001".to_owned(),
         "000 7 40.0 timer_cancel: timer=00000002".to_owned(),
         "000 7 40.1 timer_expire_entry: timer=00000002 function=f2 now=1010 baseclk=1010".to_owned(),
-        format!("000 7 80.0 {}", start(3, 0, (9000, 1020), "")),
+        format!("000 7 80.0 {}", start(3, 0, 9000, 1020, "")),
     ];
     let text = trace("6.12.1", 1, "", &lines);
     let after = ask(&text, &under(Policy::Stay));
@@ -278,8 +196,8 @@ fn only_cancels_without_an_expiry_are_inputs() {
 #[test]
 fn tick_stop_and_tasks_tell_who_is_awake() {
     let lines = [
-        format!("001 8 0.0 {}", start(1, 1, (9000, 1000), "")),
-        format!("000 7 0.1 {}", start(16, 0, (1009, 1000), "")),
+        format!("001 8 0.0 {}", start(1, 1, 9000, 1000, "")),
+        format!("000 7 0.1 {}", start(16, 0, 1009, 1000, "")),
         "000 0 0.2 tick_stop: success=1 dependency=NONE".to_owned(),
         "000 7 100.0 timer_cancel: timer=000000ff".to_owned(),
         "000 0 101.0 tick_stop: success=1 dependency=NONE".to_owned(),
@@ -311,7 +229,7 @@ fn a_senseless_question_is_refused() {
 #[test]
 fn missing_facts_are_named_or_found() {
     let line = |ms: u64, jiffies: u64| {
-        let event = start(1, 0, (jiffies + 100, jiffies), "");
+        let event = start(1, 0, jiffies + 100, jiffies, "");
         format!("  t-1 [000] d..2. {}.{:06}: {event}\n", ms / 1000, ms % 1000 * 1000)
     };
     let load = |text: &str, model| {
@@ -335,9 +253,9 @@ fn a_cpu_that_is_not_there_is_named_with_its_line() {
     let line = |ran_on: u32, event: &str| format!("  t-1 [{ran_on:03}] d..2. 1.000000: {event}\n");
     let load = |idle: u32, cpu_count| {
         let text = [
-            line(1, &start(1, 1, (1100, 1000), "")),
+            line(1, &start(1, 1, 1100, 1000, "")),
             line(1, &format!("timer_base_idle: is_idle=0 cpu={idle}")),
-            line(3, &start(2, 3, (1100, 1000), "")),
+            line(3, &start(2, 3, 1100, 1000, "")),
         ]
         .concat();
         let mut reader = LoadReader::new();

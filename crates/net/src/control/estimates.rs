@@ -63,17 +63,39 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
 
     /// What all queues have done, and hold.
     pub(super) fn queues_statistics(&self) -> Statistics {
-        let mut all = Statistics::default();
-        for queue in 0..self.device.queues() {
-            let one = self.device.statistics(queue).qdisc;
-            all.sent_bytes += one.sent_bytes;
-            all.sent_packets += one.sent_packets;
-            all.dropped += one.dropped;
-            all.overlimits += one.overlimits;
-            all.requeues += one.requeues;
-            all.backlog += one.backlog;
-            all.qlen += one.qlen;
-        }
-        all
+        sum((0..self.device.queues()).map(|queue| self.device.statistics(queue).qdisc))
+    }
+}
+
+fn sum(each: impl Iterator<Item = Statistics>) -> Statistics {
+    let mut all = Statistics::default();
+    for one in each {
+        all.sent_bytes += one.sent_bytes;
+        all.sent_packets += one.sent_packets;
+        all.dropped += one.dropped;
+        all.overlimits += one.overlimits;
+        all.requeues += one.requeues;
+        all.backlog += one.backlog;
+        all.qlen += one.qlen;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Statistics, sum};
+
+    /// Goal: each figure of all queues is the sum of that figure. Method: two queues, no two figures alike.
+    #[test]
+    fn each_figure_is_a_sum() {
+        let counted = |figures: [u64; 7]| {
+            let mut counted = Statistics::default();
+            [counted.sent_bytes, counted.sent_packets, counted.dropped, counted.overlimits] =
+                [figures[0], figures[1], figures[2], figures[3]];
+            [counted.requeues, counted.backlog, counted.qlen] = [figures[4], figures[5], figures[6]];
+            counted
+        };
+        let two = [counted([10, 11, 12, 13, 14, 15, 16]), counted([100, 201, 302, 403, 504, 605, 706])];
+        assert_eq!(sum(two.into_iter()), counted([110, 212, 314, 416, 518, 620, 722]));
     }
 }

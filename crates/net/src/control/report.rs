@@ -4,6 +4,9 @@
 
 use crate::QueueStatistics;
 use core::fmt::{self, Formatter};
+
+#[cfg(test)]
+mod tests;
 use quietcore_qdisc::tc::{FieldMatch, Protocol, rate_text, size_text};
 use quietcore_qdisc::{ClassId, Statistics};
 

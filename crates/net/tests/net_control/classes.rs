@@ -72,6 +72,34 @@ fn as_shown() {
     );
 }
 
+/// Goal: `parent` and `classid` choose classes: those of a parent, those at the top of htb for the root and
+/// for its discipline, and for none all. Method: the names that are shown of htb's tree and of hfsc inside
+/// it.
+#[test]
+fn chosen_classes() {
+    let world = World::new(1);
+    world.tc(TREE);
+    world.tc("tc qd add dev eth1 parent 1:20 handle 2: hfsc
+         tc class add dev eth1 parent 2: classid 2:1 hfsc sc rate 1gbit
+         tc class add dev eth1 parent 2:1 classid 2:2 hfsc sc rate 1gbit");
+    for (asked, shown) in [
+        ("", "1:1 1:10 1:20 1:30 2:1 2:2"),
+        ("root", "1:1"),
+        ("parent 1:", "1:1"),
+        ("parent 1:1", "1:10 1:20 1:30"),
+        ("parent 2:", "2:1"),
+        ("parent 2:1", "2:2"),
+        ("parent 2:2", ""),
+        ("classid 1:10", "1:10"),
+        ("parent 1: classid 1:10", ""),
+    ] {
+        let reports = world.classes(&format!("tc class show dev eth1 {asked}"));
+        let names: Vec<String> =
+            reports.iter().map(|report| format!("{:x}:{:x}", report.id.major(), report.id.minor())).collect();
+        assert_eq!(names.join(" "), shown, "{asked}");
+    }
+}
+
 /// Goal: filters are asked by priority, then by age; one without a priority is asked before all; what is
 /// deleted is not asked. Method: filters that contradict each other, and where a packet goes.
 #[test]

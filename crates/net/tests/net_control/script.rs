@@ -75,6 +75,56 @@ fn sums_of_queues() {
     );
 }
 
+/// Goal: each queue's figures are its own, its class's and its discipline's; what the driver gave back
+/// counts. Method: an mq of two queues, one with a discipline of its own; packets that leave through either,
+/// then three that the discipline lets go and the driver gives back: one, then two, then all of them.
+#[test]
+fn figures_of_each_queue() {
+    let world = World::new(2);
+    world.tc("tc qd add dev eth1 root handle 1: mq
+         tc qd add dev eth1 parent 1:2 handle 20: pfifo limit 50");
+    for (queue, bytes) in [(0, 100), (1, 40), (1, 50)] {
+        assert!(world.device.send_through(queue, parcel(7, bytes)).is_accepted());
+        assert_eq!(world.gate.next().0, queue);
+    }
+    world.gate.close();
+    for bytes in [60, 70, 80] {
+        assert!(world.device.send_through(1, parcel(7, bytes)).is_accepted());
+    }
+    let figures = |text: String| -> Vec<String> {
+        text.lines()
+            .filter(|line| !line.contains("[quietcore]"))
+            .map(|line| line.trim_start().into())
+            .collect()
+    };
+    assert_eq!(
+        figures(world.show("tc -s qdisc show dev eth1")),
+        [
+            "qdisc mq 1: root",
+            "Sent 400 bytes 6 pkt (dropped 0, overlimits 0 requeues 6)",
+            "backlog 210b 3p requeues 6",
+            "qdisc pfifo 0: parent 1:1 limit 1000p",
+            "Sent 100 bytes 1 pkt (dropped 0, overlimits 0 requeues 0)",
+            "backlog 0b 0p requeues 0",
+            "qdisc pfifo 20: parent 1:2 limit 50p",
+            "Sent 300 bytes 5 pkt (dropped 0, overlimits 0 requeues 6)",
+            "backlog 210b 3p requeues 6",
+        ]
+    );
+    assert_eq!(
+        figures(world.show("tc -s class show dev eth1")),
+        [
+            "class mq 1:1 root",
+            "Sent 100 bytes 1 pkt (dropped 0, overlimits 0 requeues 0)",
+            "backlog 0b 0p requeues 0",
+            "class mq 1:2 root leaf 20:",
+            "Sent 300 bytes 5 pkt (dropped 0, overlimits 0 requeues 6)",
+            "backlog 210b 3p requeues 6",
+        ]
+    );
+    assert!(world.show("tc -s qdisc show dev eth1 handle 1:").starts_with("qdisc mq 1: root\n"));
+}
+
 /// Goal: the script can be pasted again and again. Method: twice more, with its first line; handles go on as
 /// the kernel's do.
 #[test]

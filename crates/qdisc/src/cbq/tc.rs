@@ -232,3 +232,115 @@ impl From<CbqError> for TcRefusal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BitRate, Bytes, CbqBorrow, CbqClass, CbqClassOptions, CbqOptions, CbqSettings, CbqShare};
+    use super::{Cbq, ClassId, Complete as _, TcProblem};
+    use crate::Rate;
+    use crate::kind::{ClassKind as _, QdiscContext, QdiscKind as _};
+    use quietcore_core::Nanos;
+    use std::string::ToString as _;
+    use std::vec::Vec;
+
+    fn rate(bytes: u64) -> Rate {
+        Rate::bytes_per_second(bytes).expect("not 0")
+    }
+
+    fn typed() -> CbqClassOptions {
+        CbqClassOptions {
+            bandwidth: Some(BitRate(80_000)),
+            rate: Some(BitRate(8_000)),
+            allot: Some(Bytes(1_514)),
+            prio: Some(3),
+            weight: Some(BitRate(4_000)),
+            avpkt: Some(Bytes(1_000)),
+            maxburst: Some(21),
+            minburst: Some(2),
+            minidle: Some(70),
+            cell: Some(Bytes(8)),
+            mpu: Some(Bytes(64)),
+            ewma: Some(6),
+            borrow: Some(CbqBorrow::Bounded),
+            share: Some(CbqShare::Isolated),
+        }
+    }
+
+    /// Goal: each option of a class is what it sets. Method: all of them, no two alike; their opposites, and
+    /// only what must be there.
+    #[test]
+    fn every_option_of_a_class_is_told() {
+        let all = CbqSettings { average_packet: 1_000, ..CbqSettings::new(rate(10_000)) };
+        let told = CbqClass {
+            allot: 1_514,
+            weight: Some(500),
+            prio: 3,
+            max_burst: 21,
+            min_burst: 2,
+            min_idle: Some(Nanos(70_000)),
+            ewma_log: 6,
+            bounded: true,
+            isolated: true,
+            ..CbqClass::new(rate(1_000).mpu(64))
+        };
+        assert_eq!(typed().told(&all), Ok(told));
+        let open = CbqClassOptions {
+            weight: Some(BitRate(7)),
+            borrow: Some(CbqBorrow::Borrow),
+            share: Some(CbqShare::Sharing),
+            ..typed()
+        };
+        // A weight is a byte per second at least.
+        let lends = CbqClass { weight: Some(1), bounded: false, isolated: false, ..told };
+        assert_eq!(open.told(&all), Ok(lends));
+        let least = CbqClassOptions { rate: Some(BitRate(8_000)), ..CbqClassOptions::default() };
+        assert_eq!(least.told(&all), Ok(CbqClass::new(rate(1_000))));
+    }
+
+    /// Goal: the estimate follows by 2^-1 to 2^-20, and bursts need a bandwidth, the first without one being
+    /// named. Method: both sides of the bounds; lines with either burst, and with both.
+    #[test]
+    fn what_does_not_go() {
+        let all = CbqSettings { average_packet: 1_000, ..CbqSettings::new(rate(10_000)) };
+        for (ewma, fits) in [(0, false), (1, true), (20, true), (21, false)] {
+            let told = CbqClassOptions { ewma: Some(ewma), ..typed() }.told(&all);
+            assert_eq!(told.is_ok(), fits, "{ewma}");
+        }
+        let lacks =
+            |maxburst, minburst| CbqClassOptions { bandwidth: None, maxburst, minburst, ..typed() }.lacks();
+        let needs = |option| Some(TcProblem::Needs { option, needs: "`bandwidth`" });
+        assert_eq!(lacks(Some(1), Some(1)), needs("maxburst"));
+        assert_eq!(lacks(None, Some(1)), needs("minburst"));
+        assert_eq!((lacks(None, None), typed().lacks()), (None, None));
+    }
+
+    /// Goal: a class is shown as it was told, and what the queue itself is told reaches it. Method: the marks
+    /// of all four ways to borrow and lend; a change to more than the link has; options of the link that the
+    /// class of the link refuses or takes.
+    #[test]
+    fn classes_are_shown_and_changed() {
+        let link = CbqOptions {
+            bandwidth: Some(BitRate(80_000)),
+            avpkt: Some(Bytes(1_000)),
+            ..CbqOptions::default()
+        };
+        let mut queue: Cbq<Vec<u8>> = link.make(&QdiscContext::default()).expect("made");
+        let id = ClassId::new(1, 1);
+        typed().add(&mut queue, None, id).expect("added");
+        let (own, lends) = (CbqBorrow::Bounded, CbqShare::Sharing);
+        for (borrow, share, text) in [
+            (Some(own), Some(CbqShare::Isolated), "rate 8Kbit (bounded,isolated) prio 3"),
+            (Some(own), Some(lends), "rate 8Kbit (bounded) prio 3"),
+            (Some(CbqBorrow::Borrow), Some(CbqShare::Isolated), "rate 8Kbit (isolated) prio 3"),
+            (None, None, "rate 8Kbit prio 3"),
+        ] {
+            let shown = CbqClassOptions { borrow, share, ..typed() }.describe(&queue, id);
+            assert_eq!(shown.options, text);
+        }
+        let shown = CbqClassOptions { prio: None, ..typed() }.describe(&queue, id);
+        assert_eq!(shown.options, "rate 8Kbit (bounded,isolated) prio 8");
+        let unknown = typed().change(&mut queue, ClassId::new(1, 9), &typed(), Nanos(0));
+        let unknown = unknown.expect_err("there is no such class").to_string();
+        assert!(unknown.contains("1:9"), "{unknown}");
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! Source: tc-fq(8), and `tc` by behaviour.
 
-use super::{Fq, FqError, FqSettings, Horizon};
+use super::{Fq, FqError, FqSettings, FqStatistics, Horizon};
 use crate::Packet;
 use crate::classful::{Classful, TcDescription};
 use crate::kind::{QdiscContext, QdiscKind};
@@ -15,6 +15,7 @@ use crate::tc::units::{BitRate, Bytes};
 use crate::tc::value::OptionValue;
 use crate::tc::words::LineWords;
 use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
 use alloc::{format, vec};
 use core::fmt::{self, Debug, Formatter};
 use quietcore_core::Nanos;
@@ -183,26 +184,30 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for FqOptions {
     }
 
     fn describe(&self, queue: &Fq<P>) -> TcDescription {
-        let told = queue.fq_statistics();
-        let flows = format!(
-            "flows {} (inactive {} throttled {})",
-            told.flows, told.inactive_flows, told.throttled_flows
-        );
-        let counts = format!(
-            "gc {} fastpath {} throttled {} latency {} ce_mark {} flows_plimit {} horizon_drops {} \
-             horizon_caps {}",
-            told.collected_flows,
-            told.fast_path_packets,
-            told.throttled,
-            time_text(told.unthrottle_latency),
-            told.ce_marks,
-            told.flow_limit_drops,
-            told.horizon_drops,
-            told.horizon_caps
-        );
-        let options = text(queue.settings());
-        TcDescription { options, notes: vec![flows, counts], ..TcDescription::default() }
+        let (options, notes) = (text(queue.settings()), notes(&queue.fq_statistics()));
+        TcDescription { options, notes, ..TcDescription::default() }
     }
+}
+
+/// What it has counted besides what all disciplines count.
+fn notes(counted: &FqStatistics) -> Vec<String> {
+    let flows = format!(
+        "flows {} (inactive {} throttled {})",
+        counted.flows, counted.inactive_flows, counted.throttled_flows
+    );
+    let counts = format!(
+        "gc {} fastpath {} throttled {} latency {} ce_mark {} flows_plimit {} horizon_drops {} \
+         horizon_caps {}",
+        counted.collected_flows,
+        counted.fast_path_packets,
+        counted.throttled,
+        time_text(counted.unthrottle_latency),
+        counted.ce_marks,
+        counted.flow_limit_drops,
+        counted.horizon_drops,
+        counted.horizon_caps
+    );
+    vec![flows, counts]
 }
 
 fn text(told: &FqSettings) -> String {
@@ -222,5 +227,77 @@ fn text(told: &FqSettings) -> String {
     match told.horizon {
         Horizon::Drop(span) => text + &format!(" horizon {} horizon_drop", time_text(span)),
         Horizon::Cap(span) => text + &format!(" horizon {} horizon_cap", time_text(span)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BeyondHorizon, BitRate, Bytes, FqOptions, FqStatistics, Pacing, Priomap, Weights};
+    use super::{notes, text};
+    use quietcore_core::Nanos;
+
+    /// Goal: each option is what it sets, and shown as what it is. Method: all of them, no two alike.
+    #[test]
+    fn every_option_is_told_and_shown() {
+        let typed = FqOptions {
+            limit: Some(11),
+            flow_limit: Some(12),
+            quantum: Some(Bytes(1_301)),
+            initial_quantum: Some(Bytes(1_401)),
+            maxrate: Some(BitRate(15_000_000)),
+            buckets: Some(16),
+            orphan_mask: Some(17),
+            pacing: Some(Pacing::Off),
+            refill_delay: Some(Nanos(18_000_000)),
+            low_rate_threshold: Some(BitRate(19_000)),
+            ce_threshold: Some(Nanos(20_000)),
+            timer_slack: Some(Nanos(21)),
+            horizon: Some(Nanos(22_000_000_000)),
+            beyond: Some(BeyondHorizon::Cap),
+            bands: None,
+            priomap: Some(Priomap([0, 1, 2, 0, 0, 1, 1, 2, 2, 1, 2, 0, 2, 1, 0, 2])),
+            weights: Some(Weights([23_000, 24_000, 25_000])),
+        };
+        let told = typed.told();
+        assert_eq!(
+            text(&told),
+            "limit 11p flow_limit 12p buckets 16 orphan_mask 17 nopacing bands 3 \
+             priomap 0 1 2 0 0 1 1 2 2 1 2 0 2 1 0 2 weights 23000 24000 25000 quantum 1301b \
+             initial_quantum 1401b maxrate 15Mbit low_rate_threshold 19Kbit refill_delay 18ms \
+             ce_threshold 20us timer_slack 21ns horizon 22s horizon_cap"
+        );
+        assert_eq!((told.maxrate, told.low_rate_threshold), (Some(1_875_000), 2_375), "bytes per second");
+        let rate = |bits| FqOptions { maxrate: Some(BitRate(bits)), ..FqOptions::default() }.told().maxrate;
+        assert_eq!((rate(7), rate(8)), (None, Some(1)), "less than a byte per second is no rate");
+    }
+
+    /// Goal: each count stands behind its own name. Method: counts, no two alike.
+    #[test]
+    fn every_count_has_its_name() {
+        let counted = FqStatistics {
+            flows: 31,
+            inactive_flows: 12,
+            throttled_flows: 13,
+            next_throttled: Some(Nanos(14)),
+            throttled: 15,
+            collected_flows: 16,
+            fast_path_packets: 17,
+            flow_limit_drops: 18,
+            band_drops: [19, 20, 21],
+            band_packets: [22, 23, 24],
+            horizon_drops: 25,
+            horizon_caps: 26,
+            ce_marks: 27,
+            too_long_packets: 28,
+            unthrottle_latency: Nanos(29_000),
+        };
+        assert_eq!(
+            notes(&counted),
+            [
+                "flows 31 (inactive 12 throttled 13)",
+                "gc 16 fastpath 17 throttled 15 latency 29us ce_mark 27 flows_plimit 18 horizon_drops 25 \
+                 horizon_caps 26",
+            ]
+        );
     }
 }

@@ -281,3 +281,93 @@ impl From<HfscError> for TcRefusal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BitRate, Bytes, Curve, Hfsc, HfscClass, HfscClassOptions, HfscOptions, Minor, ServiceCurve};
+    use crate::kind::{ClassKind as _, QdiscContext, QdiscKind as _};
+    use crate::{ClassId, Dequeued, Qdisc as _};
+    use quietcore_core::Nanos;
+    use std::vec;
+    use std::vec::Vec;
+
+    const MS: u64 = 1_000_000;
+
+    fn slopes(m1: u64, d: u64, m2: u64) -> Option<Curve> {
+        Some(Curve::Slopes { m1: Some(BitRate(m1)), d: Some(Nanos(d)), m2: BitRate(m2) })
+    }
+
+    /// Goal: each curve is what was typed, in bytes per second. Method: three that differ; one for both.
+    #[test]
+    fn every_curve_is_told() {
+        let (rt, ls) = (slopes(8_000, 2, 16_000), slopes(24_000, 3, 32_000));
+        let typed = HfscClassOptions { rt, ls, sc: None, ul: slopes(40_000, 4, 48_000) };
+        let told = HfscClass {
+            realtime: Some(ServiceCurve::two_piece(1_000, Nanos(2), 2_000)),
+            link_share: Some(ServiceCurve::two_piece(3_000, Nanos(3), 4_000)),
+            upper_limit: Some(ServiceCurve::two_piece(5_000, Nanos(4), 6_000)),
+        };
+        assert_eq!(typed.told(), Ok(told));
+        // A first slope of no length is none.
+        let both = HfscClassOptions { sc: slopes(8_000, 0, 16_000), ..HfscClassOptions::default() };
+        let linear = Some(ServiceCurve::linear(2_000));
+        assert_eq!(both.told(), Ok(HfscClass { realtime: linear, link_share: linear, upper_limit: None }));
+    }
+
+    /// Goal: curves are shown by their slopes. Method: each way to type one; 1500 bytes in 10 ms are 150
+    /// kB/s, which is above the rate, so it is the first slope; in 20 ms they are 75 kB/s, which is below 100
+    /// kB/s: the rate begins 5 ms late, as 1500 bytes take 15 ms at it.
+    #[test]
+    fn curves_are_shown() {
+        let work = |umax, dmax, rate| Some(Curve::Work { umax, dmax, rate: BitRate(rate) });
+        let typed = HfscClassOptions {
+            rt: work(Some(Bytes(1_500)), Some(Nanos(10 * MS)), 800_000),
+            ls: work(Some(Bytes(1_500)), Some(Nanos(20 * MS)), 800_000),
+            sc: work(None, None, 16_000),
+            ul: Some(Curve::Slopes { m1: None, d: None, m2: BitRate(24_000) }),
+        };
+        let shown = typed.describe(&Hfsc::<Vec<u8>>::new(), ClassId::new(1, 1));
+        assert_eq!(
+            shown.options,
+            "rt m1 1200Kbit d 10ms m2 800Kbit ls m1 0bit d 5ms m2 800Kbit sc m1 0bit d 0us m2 16Kbit \
+             ul m1 0bit d 0us m2 24Kbit"
+        );
+        let late =
+            HfscClassOptions { sc: work(None, Some(Nanos(3 * MS)), 16_000), ..HfscClassOptions::default() };
+        let shown = late.describe(&Hfsc::<Vec<u8>>::new(), ClassId::new(1, 1));
+        assert_eq!(shown.options, "sc m1 0bit d 3ms m2 16Kbit", "nothing is promised for the first 3 ms");
+    }
+
+    /// Goal: what no filter knows is the default class's, the one of the last line; a change of a class
+    /// reaches it, and its counts are shown. Method: packets of 100, 70 and 50 bytes before and after a
+    /// change of the default; a class that was told its share alone, and both kinds after a change.
+    #[test]
+    fn defaults_changes_and_counts() {
+        let (context, at) = (QdiscContext::default(), Nanos(0));
+        let default = |minor| HfscOptions { default: Some(Minor(minor)) };
+        let mut queue: Hfsc<Vec<u8>> = default(1).make(&context).expect("made");
+        let share = HfscClassOptions { ls: slopes(0, 0, 80_000), ..HfscClassOptions::default() };
+        let (first, second) = (ClassId::new(1, 1), ClassId::new(1, 2));
+        for class in [first, second] {
+            share.add(&mut queue, None, class).expect("added");
+        }
+        assert!(queue.enqueue(at, vec![0; 100]).is_accepted());
+        default(2).change(&mut queue, &default(1), &context).expect("changed");
+        for bytes in [70, 50] {
+            assert!(queue.enqueue(at, vec![0; bytes]).is_accepted());
+        }
+        while matches!(queue.dequeue(at), Dequeued::Packet(_)) {}
+        let notes = |queue: &Hfsc<Vec<u8>>, class| share.describe(queue, class).notes;
+        assert_eq!(notes(&queue, first), ["period 1 work 100 bytes rtwork 0 bytes level 0"]);
+        assert_eq!(notes(&queue, second), ["period 1 work 120 bytes rtwork 0 bytes level 0"]);
+        let sure = HfscClassOptions { rt: slopes(0, 0, 80_000), ..HfscClassOptions::default() };
+        let after = sure.change(&mut queue, second, &share, at).expect("changed");
+        assert_eq!(after, HfscClassOptions { sc: slopes(0, 0, 80_000), ..HfscClassOptions::default() });
+        assert!(queue.enqueue(at, vec![0; 30]).is_accepted());
+        assert!(matches!(queue.dequeue(at), Dequeued::Packet(_)));
+        assert_eq!(notes(&queue, second), ["period 2 work 150 bytes rtwork 30 bytes level 0"]);
+        let below = ClassId::new(1, 3);
+        share.add(&mut queue, Some(first), below).expect("added");
+        assert_eq!(notes(&queue, first), ["period 1 work 100 bytes rtwork 0 bytes level 1"]);
+    }
+}

@@ -182,3 +182,73 @@ impl From<HtbError> for TcRefusal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BitRate, Burst, Bytes, Htb, HtbClass, HtbClassOptions, HtbOptions};
+    use crate::kind::{ClassKind as _, QdiscContext, QdiscKind as _};
+    use crate::{ClassId, LinkLayer, Rate};
+    use quietcore_core::Nanos;
+    use std::vec::Vec;
+
+    fn typed() -> HtbClassOptions {
+        HtbClassOptions {
+            rate: Some(BitRate(8_000)),
+            ceil: Some(BitRate(16_000)),
+            burst: Some(Burst { size: Bytes(1_301), cell: Some(8) }),
+            cburst: Some(Burst { size: Bytes(1_401), cell: Some(16) }),
+            prio: Some(5),
+            quantum: Some(Bytes(1_501)),
+            mtu: Some(Bytes(1_701)),
+            mpu: Some(Bytes(64)),
+            overhead: Some(14),
+            linklayer: Some(LinkLayer::Atm),
+        }
+    }
+
+    /// Goal: each option of a class is what it sets. Method: all of them, no two alike; only a rate.
+    #[test]
+    fn every_option_of_a_class_is_told() {
+        let rate = |bytes| Rate::bytes_per_second(bytes).expect("not 0");
+        let costs = |bytes| rate(bytes).overhead(14).mpu(64).link_layer(LinkLayer::Atm);
+        let told = HtbClass {
+            rate: costs(1_000),
+            ceil: costs(2_000),
+            burst: Some(1_301),
+            cburst: Some(1_401),
+            prio: 5,
+            quantum: Some(1_501),
+            mtu: 1_701,
+        };
+        assert_eq!(typed().told(), Ok(told));
+        let least = HtbClassOptions { rate: Some(BitRate(24_000)), ..HtbClassOptions::default() };
+        assert_eq!(least.told(), Ok(HtbClass::new(rate(3_000))));
+    }
+
+    /// Goal: a class is shown as it was told, changed as it is told then, and a quantum is a leaf's. Method:
+    /// a class with all options, a change of them to a few others, and a class below it.
+    #[test]
+    fn classes_are_shown_and_changed() {
+        let (id, below) = (ClassId::new(1, 1), ClassId::new(1, 2));
+        let mut queue: Htb<Vec<u8>> = HtbOptions::default().make(&QdiscContext::default()).expect("made");
+        typed().add(&mut queue, None, id).expect("added");
+        let shown = typed().describe(&queue, id);
+        assert_eq!(shown.options, "prio 5 rate 8Kbit ceil 16Kbit burst 1301b cburst 1401b");
+        assert_eq!(shown.details, "quantum 1501 burst cell 8 cburst cell 16 mpu 64b overhead 14b level 0");
+        let other = HtbClassOptions {
+            rate: Some(BitRate(48_000)),
+            burst: Some(Burst { size: Bytes(1_901), cell: None }),
+            quantum: Some(Bytes(1_801)),
+            ..HtbClassOptions::default()
+        };
+        let after = other.change(&mut queue, id, &typed(), Nanos(0)).expect("changed");
+        assert_eq!(queue.class(id).map(|class| class.quantum), Some(1_801));
+        let shown = after.describe(&queue, id);
+        assert_eq!(shown.options, "prio 0 rate 48Kbit ceil 48Kbit burst 1901b cburst 1600b");
+        assert_eq!(shown.details, "quantum 1801 level 0");
+        typed().add(&mut queue, Some(id), below).expect("added");
+        let shown = after.describe(&queue, id);
+        assert_eq!(shown.options, "rate 48Kbit ceil 48Kbit burst 1901b cburst 1600b");
+        assert_eq!(shown.details, "level 7");
+    }
+}

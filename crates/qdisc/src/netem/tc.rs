@@ -155,3 +155,134 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for NetemOptions {
         TcDescription { options: text(self), notes: marked.into_iter().collect(), ..TcDescription::default() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::{Ecn, TypedDelay};
+    use super::{
+        Chance, Distribution, DistributionName, LinkRate, NetemDelay, NetemLoss, NetemOptions, NetemRate,
+        NetemSettings, NetemSlot, OnLoss, Percent, Probability, SlotSpacing, SlotTiming, TypedChance,
+        TypedLoss, TypedSlot, told,
+    };
+    use crate::tc::units::{BitRate, Bytes};
+    use quietcore_core::Nanos;
+
+    fn percent(percent: u64) -> Percent {
+        Percent::from_billionths(percent * 1_000_000_000).expect("at most 100")
+    }
+
+    fn likely(at: u64) -> Probability {
+        Probability::from_share(percent(at).share())
+    }
+
+    fn chance(at: u64, like_before: u64) -> (Option<TypedChance>, Chance) {
+        let typed = TypedChance { percent: percent(at), correlation: Some(percent(like_before)) };
+        (Some(typed), Chance { probability: likely(at), correlation: likely(like_before) })
+    }
+
+    /// Goal: each option is what it sets. Method: all of them, no two alike.
+    #[test]
+    fn every_option_is_told() {
+        let ((loss, lost), (corrupt, corrupted)) = (chance(1, 2), chance(3, 4));
+        let ((duplicate, duplicated), (reorder, reordered)) = (chance(5, 6), chance(7, 8));
+        let typed = NetemOptions {
+            limit: Some(9),
+            delay: Some(TypedDelay {
+                time: Nanos(10),
+                jitter: Some(Nanos(11)),
+                correlation: Some(percent(12)),
+            }),
+            distribution: Some(DistributionName::Pareto),
+            loss: loss.map(TypedLoss::Random),
+            ecn: Some(Ecn::Mark),
+            corrupt,
+            duplicate,
+            reorder,
+            gap: Some(13),
+            rate: Some(LinkRate {
+                rate: BitRate(14_000),
+                overhead: Some(15),
+                cell: Some(16),
+                cell_overhead: Some(17),
+            }),
+            slot: Some(TypedSlot {
+                timing: SlotTiming::Between { min: Nanos(18), max: Some(Nanos(19)) },
+                packets: Some(20),
+                bytes: Some(Bytes(21)),
+            }),
+            seed: Some(22),
+        };
+        let settings = NetemSettings {
+            limit: 9,
+            delay: NetemDelay {
+                latency: Nanos(10),
+                jitter: Nanos(11),
+                correlation: likely(12),
+                distribution: Some(Distribution::pareto()),
+            },
+            loss: NetemLoss::Random(lost),
+            on_loss: OnLoss::Mark,
+            duplicate: duplicated,
+            corrupt: corrupted,
+            reorder: reordered,
+            gap: 13,
+            rate: NetemRate { bytes_per_second: 1_750, overhead: 15, cell: 16, cell_overhead: 17 },
+            slot: Some(NetemSlot {
+                spacing: SlotSpacing::Between { min: Nanos(18), max: Nanos(19) },
+                packets: 20,
+                bytes: 21,
+            }),
+        };
+        assert_eq!(told(&typed), Ok(settings));
+    }
+
+    /// Goal: what is not typed has its default. Method: no option; a rate, a slot and a reordering without
+    /// what may be left out.
+    #[test]
+    fn what_is_not_typed() {
+        assert_eq!(told(&NetemOptions::default()), Ok(NetemSettings::default()));
+        let rate = LinkRate { rate: BitRate(8_000), overhead: None, cell: None, cell_overhead: None };
+        let timing = SlotTiming::Between { min: Nanos(18), max: None };
+        let typed = NetemOptions {
+            rate: Some(rate),
+            slot: Some(TypedSlot { timing, packets: None, bytes: None }),
+            reorder: Some(TypedChance { percent: percent(7), correlation: None }),
+            ..NetemOptions::default()
+        };
+        let settings = NetemSettings {
+            rate: NetemRate { bytes_per_second: 1_000, ..NetemRate::default() },
+            slot: Some(NetemSlot {
+                spacing: SlotSpacing::Between { min: Nanos(18), max: Nanos(18) },
+                packets: 0,
+                bytes: 0,
+            }),
+            reorder: Chance { probability: likely(7), ..Chance::default() },
+            gap: 1,
+            ..NetemSettings::default()
+        };
+        assert_eq!(told(&typed), Ok(settings));
+    }
+
+    /// Goal: each name is its distribution. Method: slots of all four, whose delay and jitter differ.
+    #[test]
+    fn distributions_by_name() {
+        for (distribution, expected) in [
+            (DistributionName::Uniform, None),
+            (DistributionName::Normal, Some(Distribution::normal())),
+            (DistributionName::Pareto, Some(Distribution::pareto())),
+            (DistributionName::ParetoNormal, Some(Distribution::paretonormal())),
+        ] {
+            let timing = SlotTiming::Distributed { distribution, delay: Nanos(3), jitter: Nanos(2) };
+            let slot = Some(TypedSlot { timing, packets: None, bytes: None });
+            let made = told(&NetemOptions { slot, ..NetemOptions::default() }).expect("it can be");
+            let delay = NetemDelay {
+                latency: Nanos(3),
+                jitter: Nanos(2),
+                distribution: expected,
+                ..NetemDelay::default()
+            };
+            let spacing = made.slot.map(|slot| slot.spacing);
+            assert_eq!(spacing, Some(SlotSpacing::Distributed(delay)), "{distribution:?}");
+        }
+    }
+}

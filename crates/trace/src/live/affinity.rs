@@ -24,3 +24,28 @@ pub fn run_on(cpus: &CpuSet) -> io::Result<CpuSet> {
     thread::sched_setaffinity(None, &mask)?;
     Ok(chosen)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::run_on;
+    use quietcore_core::{CpuId, CpuSet};
+    use std::thread;
+
+    /// Goal: a thread moves to those of the CPUs that it may use, and stays where it may use none. Method: in
+    /// a thread of its own, no CPU, the first that it has and one that it has not, then the latter alone.
+    #[test]
+    fn a_thread_moves_where_it_may() {
+        let seen = thread::spawn(|| {
+            let all = run_on(&CpuSet::default()).expect("it runs somewhere");
+            let first: CpuSet = all.iter().take(1).collect();
+            let absent =
+                (0..).map(|cpu| CpuId::new(cpu).expect("fewer than all")).find(|cpu| !all.contains(*cpu));
+            let absent: CpuSet = absent.into_iter().collect();
+            let asked: CpuSet = first.iter().chain(absent.iter()).collect();
+            assert_eq!(run_on(&asked).expect("it may"), first);
+            assert_eq!(run_on(&absent).expect("nothing is changed"), first);
+            first
+        });
+        assert_eq!(seen.join().expect("no panic").iter().count(), 1);
+    }
+}

@@ -155,7 +155,8 @@ fn lost_in(stats: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::lost_in;
+    use super::{Recording, lost_in};
+    use std::fs;
 
     /// Goal: each kind of loss counts once, "commit overrun" not as "overrun".
     #[test]
@@ -164,5 +165,22 @@ mod tests {
             "entries: 9\noverrun: 5\ncommit overrun: 20\nbytes: 99\nnow ts: 7.5\ndropped events: 300\n";
         assert_eq!(lost_in(stats), 325);
         assert_eq!(lost_in(""), 0);
+    }
+
+    /// Goal: what all CPUs have lost is summed. Method: an instance of three CPUs whose counts differ.
+    #[test]
+    fn lost_events_are_summed_over_cpus() {
+        let path = std::env::temp_dir().join(format!("quietcore-lost-{}", std::process::id()));
+        for (cpu, lost) in [5, 20, 300].into_iter().enumerate() {
+            let folder = path.join(format!("per_cpu/cpu{cpu}"));
+            fs::create_dir_all(&folder).expect("a folder");
+            fs::write(folder.join("stats"), format!("entries: 9\noverrun: {lost}\n")).expect("a file");
+        }
+        // It is not the kernel's: there is nothing to remove.
+        let (switched_on, missing) = (Vec::new(), Vec::new());
+        let recording = Recording { path, pipe: None, switched_on, missing, removed: true };
+        assert_eq!(recording.lost_events().expect("three files"), 325);
+        fs::remove_dir_all(&recording.path).expect("it is there");
+        assert!(recording.lost_events().is_err(), "no CPUs are not no losses");
     }
 }

@@ -135,15 +135,20 @@ fn owner(name: &str) -> Option<(u32, u64)> {
 
 /// When `pid` started, in clock ticks since boot; `None` when there is no such process.
 fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    start_time_in(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The same, in the text of that file.
+fn start_time_in(stat: &str) -> Option<u64> {
     // The name in parentheses may hold anything, so count the fields behind the last one.
-    let after_name = &stat[stat.rfind(')')? + 2..];
+    let after_name = stat.get(stat.rfind(')')? + 2..)?;
     after_name.split(' ').nth(19)?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{own_name, owner, start_time};
+    use super::{Tracefs, own_name, owner, start_time, start_time_in};
+    use std::fs;
 
     /// Goal: this process recognises its own instance, and no other.
     #[test]
@@ -154,5 +159,42 @@ mod tests {
             assert_eq!(owner(other), None, "{other:?}");
         }
         assert_eq!(start_time(u32::MAX), None);
+    }
+
+    /// Goal: the start is field 22, whatever the name is; what is cut short has none. Method: fields that are
+    /// their own numbers.
+    #[test]
+    fn the_start_is_field_22() {
+        let fields: Vec<String> = (4..=30).map(|field| field.to_string()).collect();
+        for name in ["a", "a b", "a) S 1 (b", ") "] {
+            let stat = format!("1 ({name}) S {}\n", fields.join(" "));
+            assert_eq!(start_time_in(&stat), Some(22), "{stat}");
+        }
+        for cut in ["", "1 (a", "1 (a)", "1 (a) S 4 5"] {
+            assert_eq!(start_time_in(cut), None, "{cut}");
+        }
+    }
+
+    /// Goal: what a killed run left is removed, and neither what still runs nor what is not ours. Method:
+    /// folders with the names of a process that has ended, of one with this process's number that began at
+    /// another moment, of this process, and another program's.
+    #[test]
+    fn only_leftovers_are_removed() {
+        let folder = format!("quietcore-leftovers-{}", std::process::id());
+        let tracefs = Tracefs { root: std::env::temp_dir().join(folder) };
+        let own = own_name();
+        let (pid, start) = owner(&own).expect("our own name");
+        let (ended, other) = (format!("quietcore-{}-7", u32::MAX), format!("quietcore-{pid}-{}", start + 1));
+        for name in [&own, &ended, &other, "trace-cmd-7"] {
+            fs::create_dir_all(tracefs.instances().join(name)).expect("a folder");
+        }
+        let mut removed = tracefs.remove_leftovers();
+        removed.sort_unstable();
+        let mut expected = [ended, other];
+        expected.sort_unstable();
+        assert_eq!(removed, expected);
+        let left = fs::read_dir(tracefs.instances()).expect("it is there").count();
+        assert_eq!(left, 2);
+        fs::remove_dir_all(&tracefs.root).expect("it is there");
     }
 }

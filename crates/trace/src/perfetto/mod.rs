@@ -5,4 +5,7 @@ mod packets;
 mod protobuf;
 mod writer;
 
+#[cfg(test)]
+mod tests;
+
 pub use writer::PerfettoWriter;

@@ -187,7 +187,6 @@ impl<'a> WhatifCounts<'a> {
             lateness_ns,
             ..WhatifFigures::default()
         };
-        self.ran_on.sort_unstable_by_key(|(place, _)| *place);
         (figures, self.ran_on)
     }
 }

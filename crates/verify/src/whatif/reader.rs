@@ -363,3 +363,6 @@ fn look_ahead(load: &mut RecordedLoad, cpus: &[CpuSeen]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -233,3 +233,23 @@ fn slow_kernels_have_eight_levels() {
         assert_eq!(trace.verify().ok, is_ok, "{hz}: {place:?}");
     }
 }
+
+/// Goal: where a base is not known because cancels or expiries were not recorded, that is said; one of them
+/// is not enough. Method: a timer that expires; its recording whole, without either, and without both.
+#[test]
+fn without_cancels_or_expiries_it_is_incomplete() {
+    let mut trace = Trace::new();
+    trace.start(start(1, JIFFIES + 4, JIFFIES)).expire(1, JIFFIES + 5, JIFFIES + 5);
+    let reason = "without timer_cancel and timer_expire_entry the state of a base is not known";
+    for (events, is_said) in [
+        (&[][..], false),
+        (&["timer_cancel"], true),
+        (&["timer_expire_entry"], true),
+        (&["timer_cancel", "timer_expire_entry"], true),
+    ] {
+        let is_kept = |line: &&str| !events.iter().any(|event| line.contains(event));
+        let text: String = trace.text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
+        let found = verify(&text).incomplete;
+        assert_eq!(found, if is_said { vec![reason] } else { vec![] }, "without {events:?}");
+    }
+}
