@@ -115,3 +115,25 @@ impl From<ScenarioError> for LabError {
         Self::Scenario(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::LabError;
+    use std::io;
+
+    /// Goal: a message names what is wrong, each thing in its place. Method: those that no other test has.
+    #[test]
+    fn a_message_names_what_is_wrong() {
+        let no = || io::Error::other("no");
+        for (error, text) in [
+            (LabError::Affinity(no()), "cannot read the CPU affinity of this process: no"),
+            (LabError::NoCpu, "this process may use no CPU at all"),
+            (LabError::Threads(no()), "cannot read /proc/self/task: no"),
+            (LabError::Trial("a lane".to_owned()), "a lane"),
+            (LabError::Simulation(no()), "cannot run the scenario: no"),
+            (LabError::NoFigure { scenario: "s", figure: "f", variant: "v" }, "the scenario s has no f of v"),
+        ] {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+}

@@ -32,6 +32,11 @@ impl Gaps {
         Self { micros, fine, count: 0, sum_ns: 0, away_ns: 0, smallest_ns, largest_ns: 0 }
     }
 
+    /// The loop looks at the clock, `now_ns` after it began; all gaps until then were taken so.
+    pub(crate) fn look(&mut self, now_ns: u64) {
+        self.take(now_ns - self.sum_ns);
+    }
+
     pub(crate) fn take(&mut self, ns: u64) {
         let micros = ns.div_ceil(1_000).clamp(1, BUCKETS as u64);
         self.micros[micros as usize - 1] += 1;
@@ -144,20 +149,49 @@ mod tests {
         assert_eq!(gaps.away_percent(), Some(100.0 * 1_198_000.0 / 1_248_000.0));
     }
 
-    /// Goal: oslat's lines, with what is too long in the last bucket. Method: gaps at the ends of buckets.
+    /// Goal: a quantile is the length of the gap of that rank, and no longer than the longest. Method: 100
+    /// gaps of four lengths, all but the longest at the upper ends of their places; one alone; the shortest
+    /// that was away.
+    #[test]
+    fn quantiles_are_by_rank() {
+        let mut gaps = Gaps::new();
+        for (count, ns) in [(50, 2_047), (48, 4_095), (1, 8_191), (1, 9_000)] {
+            (0..count).for_each(|_| gaps.take(ns));
+        }
+        let found = [0.0, 0.5, 0.501, 0.98, 0.981, 0.99, 0.991, 1.0].map(|share| gaps.quantile(share));
+        let expected = [2_047.0, 2_047.0, 4_095.0, 4_095.0, 8_191.0, 8_191.0, 9_000.0, 9_000.0];
+        assert_eq!(found, expected.map(Some));
+        let mut one = Gaps::new();
+        one.look(999);
+        assert_eq!((one.quantile(0.5), one.away_percent()), (None, Some(0.0)));
+        one.look(1_999);
+        assert_eq!((one.quantile(0.5), one.away_percent()), (Some(1_000.0), Some(100_000.0 / 1_999.0)));
+    }
+
+    /// Goal: oslat's lines, with what is too long in the last bucket. Method: gaps at the ends of buckets,
+    /// and 2000 short ones, together 1.251 s; the average is of buckets.
     #[test]
     fn lines_are_those_of_oslat() {
         let mut gaps = Gaps::new();
-        [40, 1_000, 1_001, 31_000, 32_000, 40_000].into_iter().for_each(|ns| gaps.take(ns));
+        let long = 1_249_893_959;
+        [1_001, 31_000, 32_000, 41_000, 1_000, 40, long].into_iter().for_each(|ns| gaps.take(ns));
+        (0..2_000).for_each(|_| gaps.take(500));
         let lines = gaps.oslat(7).expect("it looked");
         assert_eq!(lines.len(), 1 + BUCKETS + 5);
         assert_eq!(lines[0], "        Core:\t 7");
-        assert_eq!(lines[1], "    001 (us):\t 2");
+        assert_eq!(lines[1], "    001 (us):\t 2002");
         assert_eq!(lines[2], "    002 (us):\t 1");
         assert_eq!(lines[31], "    031 (us):\t 1");
-        assert_eq!(lines[32], "    032 (us):\t 2 (including overflows)");
-        assert_eq!(lines[33], "     Minimum:\t 1 (us)");
-        assert_eq!(lines[35..37], ["     Maximum:\t 40 (us)", "     Max-Min:\t 39 (us)"]);
+        assert_eq!(lines[32], "    032 (us):\t 3 (including overflows)");
+        // 2002 * 1 + 2 + 31 + 3 * 32, of 2007.
+        let below = [
+            "     Minimum:\t 1 (us)",
+            "     Average:\t 1.062 (us)",
+            "     Maximum:\t 1249894 (us)",
+            "     Max-Min:\t 1249893 (us)",
+            "    Duration:\t 1.251 (sec)",
+        ];
+        assert_eq!(lines[33..], below);
         assert_eq!(Gaps::new().oslat(0), None);
     }
 }

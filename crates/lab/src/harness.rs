@@ -121,10 +121,15 @@ pub(crate) fn voluntary_switches(counts: impl Fn(&str) -> bool) -> Result<u64, L
         // A thread that has ended meanwhile is not woken up any more.
         let path = entry.map_err(LabError::Threads)?.path().join("status");
         let Some(status) = fs::read_to_string(path).ok().filter(|status| counts(status)) else { continue };
-        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        sum += line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
+        sum += switches(&status);
     }
     Ok(sum)
+}
+
+/// Those that a thread made by itself, by its `status` in /proc.
+fn switches(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
 /// The calling thread runs on `cpu` and nowhere else from now on.
@@ -144,5 +149,68 @@ fn lane(machine: &'static Machine, number: CpuId, play: LaneBody, ready: &Sender
         Err(error) => {
             let _ = ready.send(Err(format!("cannot make a lane of CPU {number}: {error}")));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LaneHarness, LaneMode, stay_on, switches, voluntary_switches};
+    use crate::cpus::{allowed_cpus, two_cpus};
+    use crate::plan::TrialContext;
+    use crate::sync::StopFlag;
+    use quietcore_live::{CpuId, Machine};
+    use quietcore_testing::left_out;
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    /// Goal: a thread's sleeps are counted, not when it was pushed off its CPU, and of all threads that are
+    /// asked for. Method: a `status` with both counts; two threads that sleep three times each.
+    #[test]
+    fn sleeps_of_threads_are_counted() {
+        let status = "Name:\ta\nvoluntary_ctxt_switches:\t417\nnonvoluntary_ctxt_switches:\t23\n";
+        assert_eq!((switches(status), switches("Name:\ta\n")), (417, 0));
+        assert_eq!(voluntary_switches(|_| false).expect("it can be read"), 0);
+        let (say, slept) = channel();
+        let (end, ends) = channel::<()>();
+        let sleeper = thread::spawn(move || {
+            (0..3).for_each(|_| thread::sleep(Duration::from_millis(1)));
+            let _ = say.send(());
+            let _ = ends.recv();
+        });
+        (0..3).for_each(|_| thread::sleep(Duration::from_millis(1)));
+        slept.recv().expect("it slept");
+        let all = voluntary_switches(|_| true).expect("it can be read");
+        let pid = format!("Pid:\t{}\n", rustix::thread::gettid().as_raw_nonzero());
+        let ours = voluntary_switches(|status| status.contains(&pid)).expect("it can be read");
+        drop(end);
+        sleeper.join().expect("it only slept");
+        assert!(ours >= 3 && all >= ours + 3, "{ours} of {all}");
+    }
+
+    /// Goal: a lane runs what it is given on its CPU, a CPU that is not there is refused by its number.
+    /// Method: two lanes; a CPU that no machine has.
+    #[test]
+    fn a_lane_is_on_its_cpu() {
+        let allowed = allowed_cpus().expect("it can be read");
+        let cpus = match two_cpus(None, &allowed) {
+            Ok(cpus) => cpus,
+            Err(error) => return left_out("a_lane_is_on_its_cpu", error),
+        };
+        let start = |cpus: [CpuId; 2]| {
+            let context = TrialContext::new(Duration::from_millis(1), cpus, StopFlag::default());
+            let lanes = [(cpus[0], LaneMode::Parks), (cpus[1], LaneMode::Spins)];
+            LaneHarness::start(Machine::builder(), &context, &lanes)
+        };
+        let harness = start(cpus).expect("two CPUs");
+        for cpu in cpus {
+            let (say, heard) = channel();
+            let act = move || say.send(rustix::thread::sched_getcpu()).expect("the test listens");
+            harness.on_lane(cpu, act).expect("the lane turns");
+            assert_eq!(heard.recv().expect("it ran"), cpu.index());
+        }
+        drop(harness);
+        let absent = CpuId::new(1_000).expect("a number");
+        assert!(stay_on(absent).is_err());
     }
 }

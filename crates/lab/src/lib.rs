@@ -28,6 +28,7 @@ mod harness;
 mod host;
 mod html;
 mod measure;
+mod observe;
 mod perfetto;
 mod plan;
 mod predict;

@@ -51,7 +51,6 @@ impl RowRounds {
                 if context.stop.is_set() {
                     break 'rounds;
                 }
-                context.begin_trial();
                 let figures = (variant.run)(context)?;
                 if context.stop.is_set() {
                     break 'rounds;
@@ -298,3 +297,6 @@ pub(crate) fn times(ratio: f64) -> String {
         ratio => format!("{:+.1} %", (ratio - 1.0) * 100.0),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -270,12 +270,6 @@ impl TrialContext {
     pub(crate) fn attach(&self, format: &'static str, lines: Vec<String>) {
         *self.attachment.borrow_mut() = Some(ToolOutput { format, lines });
     }
-
-    /// Forgets what earlier rounds left, so that a trace is of one round.
-    pub(crate) fn begin_trial(&self) {
-        *self.attachment.borrow_mut() = None;
-        self.slices.take();
-    }
 }
 
 /// The value below which the share `quantile` of the sorted `values` lies; `None` of none.
@@ -296,7 +290,10 @@ pub(crate) fn percent(part: f64, of: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{percent, quantile, quantile_us};
+    use super::{TrialContext, percent, quantile, quantile_us};
+    use crate::sync::StopFlag;
+    use quietcore_core::CpuId;
+    use std::time::{Duration, Instant};
 
     /// Goal: quantiles are values that occurred, by rank. Method: ten values, and none.
     #[test]
@@ -312,5 +309,20 @@ mod tests {
     fn of_nothing_there_is_no_figure() {
         assert_eq!((quantile(&[], 0.5), quantile_us(&[], 0.99), percent(0.0, 0.0)), (None, None, None));
         assert_eq!((percent(0.0, 8.0), percent(2.0, 8.0)), (Some(0.0), Some(25.0)));
+    }
+
+    /// Goal: a trial lasts its span at least, and not at all once everything is to end. Method: a span of a
+    /// few of its sleeps; one of an hour.
+    #[test]
+    fn a_trial_lasts_its_span_unless_it_is_stopped() {
+        let cpus = [3, 1].map(|number| CpuId::new(number).expect("a CPU"));
+        let (began, span) = (Instant::now(), Duration::from_millis(50));
+        let mut context = TrialContext::new(span, cpus, StopFlag::default());
+        context.wait();
+        assert!(began.elapsed() >= span, "{:?}", began.elapsed());
+        assert_eq!(context.lanes().to_string(), "1,3");
+        context.stop.set();
+        context.span = Duration::from_secs(3600);
+        context.wait();
     }
 }

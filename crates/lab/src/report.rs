@@ -222,3 +222,54 @@ pub fn number(value: f64) -> String {
 pub fn maybe(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ComparisonVerdict, FigureComparison, maybe, number};
+    use crate::plan::Better;
+
+    /// Goal: a comparison has a sample if either variant has one. Method: both, either, none.
+    #[test]
+    fn either_variant_can_have_a_sample() {
+        let has_sample = |before_median, after_median| {
+            let one = FigureComparison {
+                figure: "a",
+                unit: "b",
+                better: Better::Lower,
+                before: "c",
+                after: "d",
+                before_median,
+                after_median,
+                ratio: None,
+                floor: Some(1.0),
+                verdict: ComparisonVerdict::NotMeasured,
+            };
+            one.has_sample()
+        };
+        let found = [(Some(2.0), Some(3.0)), (Some(2.0), None), (None, Some(3.0)), (None, None)]
+            .map(|(before, after)| has_sample(before, after));
+        assert_eq!(found, [true, true, true, false]);
+    }
+
+    /// Goal: as many digits as mean something. Method: both sides of each limit, a negative number, nothing.
+    #[test]
+    fn a_number_has_three_or_four_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.00123, "0.0012"),
+            (0.0099, "0.0099"),
+            (0.01, "0.01"),
+            (1.375, "1.38"),
+            (-9.99, "-9.99"),
+            (10.0, "10.0"),
+            (15.06, "15.1"),
+            (99.9, "99.9"),
+            (100.0, "100"),
+            (150.6, "151"),
+            (123_456.0, "123456"),
+        ] {
+            assert_eq!((number(value), maybe(Some(value))), (text.to_owned(), text.to_owned()), "{value}");
+        }
+        assert_eq!(maybe(None), "-");
+    }
+}

@@ -167,3 +167,6 @@ fn row(
     }
     Ok(Some(row))
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,6 +61,7 @@ fn value(outcome: &SimOutcome, compare: &ScenarioCompare, label: &'static str) -
 #[cfg(test)]
 mod tests {
     use super::{read, run};
+    use crate::plan::RowScenario;
     use crate::rows::ROWS;
     use std::path::Path;
 
@@ -81,9 +82,25 @@ mod tests {
     /// Goal: the costs are found whatever the folder, nothing else is, and Ctrl-C ends a scenario.
     #[test]
     fn costs_are_found_and_scenarios_can_be_stopped() {
-        assert!(read(Path::new("any/costs.toml")).is_ok() && read(Path::new("other.toml")).is_err());
+        assert!(read(Path::new("any/costs.toml")).is_ok());
+        assert!(read(Path::new("other.toml")).is_err() && read(Path::new("/")).is_err());
         let mut all = ROWS.iter().filter_map(|plan| plan.scenario.as_ref());
         let dbench = all.find(|scenario| scenario.name == "dbench-128.toml").expect("a row");
         assert!(run(dbench, &mut || false).expect("it is bundled").is_none());
+    }
+
+    /// Goal: a scenario that expects what is not so does not hold. Method: one that does, and one that does
+    /// not.
+    #[test]
+    fn a_scenario_holds_if_what_it_expects_is_so() {
+        for (expected, holds) in [("lost = 0", true), ("lost = 1", false)] {
+            let text = format!(
+                "duration = \"1ms\"\n[machine]\ncpus = 1\n[[load.periodic]]\ncpus = \"0\"\n\
+                 period = \"1ms\"\n[expect]\nevery = [\"{expected}\"]\n"
+            );
+            let of = RowScenario { name: "a.toml", text: Box::leak(text.into_boxed_str()), compares: &[] };
+            let found = run(&of, &mut || true).expect("it fits").expect("nothing stops it");
+            assert_eq!(found.holds, holds, "{expected}");
+        }
     }
 }

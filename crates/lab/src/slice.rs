@@ -99,7 +99,7 @@ impl SliceLog {
     }
 
     /// `slice` gets the id of the calling thread, and is called before the lock is taken.
-    fn push(&self, slice: impl FnOnce(i32) -> Slice) {
+    pub(crate) fn push(&self, slice: impl FnOnce(i32) -> Slice) {
         let Some(all) = &self.0 else { return };
         let slice = slice(rustix::thread::gettid().as_raw_nonzero().get());
         let mut all = lock(all);
@@ -124,5 +124,36 @@ impl VariantSlices {
     /// Whether more ran than is kept.
     pub fn is_cut(&self) -> bool {
         self.slices.len() > SLICES_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SLICES_MAX, Slice, SliceKind, SliceLog, VariantSlices};
+    use quietcore_core::{CpuId, Nanos};
+
+    /// Goal: as many slices are kept as it says, the first ones, and that later ones were left out is known;
+    /// a log that is off keeps none. Method: one fewer, as many, two more.
+    #[test]
+    fn slices_are_kept_up_to_a_limit() {
+        let off = SliceLog::default();
+        off.push(|_| unreachable!("nothing is taken down"));
+        assert_eq!(off.take(), None);
+        for (ran, is_cut) in [(SLICES_MAX - 1, false), (SLICES_MAX, false), (SLICES_MAX + 2, true)] {
+            let log = SliceLog::on();
+            for at in 0..ran as u64 {
+                let (kind, cpu) = (SliceKind::Task { number: None }, CpuId::default());
+                let (began, ended) = (Nanos(at), Nanos(at + 1));
+                log.push(|tid| Slice { kind, name: "a", cpu, tid, began, ended });
+            }
+            let slices = log.take().expect("it is on");
+            let places = slices.iter().zip(0_u64..).all(|(slice, at)| slice.began == Nanos(at));
+            assert!(places, "{ran}: the first ones, in their order");
+            let tid = rustix::thread::gettid().as_raw_nonzero().get();
+            assert!(slices.iter().all(|slice| slice.tid == tid));
+            let shown = VariantSlices { row: "row", variant: "variant", slices };
+            assert_eq!(shown.is_cut(), is_cut, "{ran}");
+            assert_eq!(log.take(), Some(Vec::new()), "it was taken");
+        }
     }
 }

@@ -125,3 +125,64 @@ impl<T> Mailbox<T> {
         .await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{LaneTask, LaneTasks, Mailbox, play, stop};
+    use crate::cpus::{allowed_cpus, two_cpus};
+    use crate::harness::LaneHarness;
+    use crate::plan::TrialContext;
+    use crate::sync::{SharedCount, StopFlag};
+    use quietcore_live::Machine;
+    use quietcore_testing::left_out;
+    use std::sync::Arc;
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
+
+    const LAST: u64 = 2_000;
+
+    /// Sends one more than it receives, and reports [`LAST`].
+    async fn echo([from, to]: [Arc<Mailbox<u64>>; 2], count: Arc<SharedCount>, done: Sender<u64>) {
+        loop {
+            let number = from.receive().await;
+            count.add_one();
+            if number == LAST {
+                let _ = done.send(number);
+            }
+            to.send(number + 1);
+        }
+    }
+
+    /// Goal: a message wakes the task that waits for it, on whichever lane, in order; and nothing is polled
+    /// any more once the lanes were stopped. Method: two tasks on two lanes that send a number to and fro, up
+    /// to 2000; then turns of both lanes, in which the count of messages must not grow.
+    #[test]
+    fn messages_go_to_and_fro_until_the_stop() {
+        let found = two_cpus(None, &allowed_cpus().expect("it can be read"));
+        let Ok(cpus) = found.inspect_err(|error| left_out("messages_go_to_and_fro_until_the_stop", error))
+        else {
+            return;
+        };
+        let context = TrialContext::new(Duration::from_secs(1), cpus, StopFlag::default());
+        let (over, count) = (StopFlag::default(), Arc::new(SharedCount::default()));
+        let [there, back] = [(); 2].map(|()| Arc::new(Mailbox::new()));
+        let (sender, done) = channel();
+        let ends = [(&there, &back), (&back, &there)].map(|(from, to)| [from, to].map(Arc::clone));
+        let lanes = cpus.into_iter().zip(ends).map(|(cpu, ends)| {
+            let (count, sender) = (Arc::clone(&count), sender.clone());
+            let make: LaneTasks = Box::new(move |_| vec![Box::pin(echo(ends, count, sender)) as LaneTask]);
+            (cpu, play(make, over.clone()))
+        });
+        let lanes = lanes.collect();
+        let harness = LaneHarness::start_with(Machine::builder(), &context, lanes).expect("two lanes");
+        there.send(1);
+        assert_eq!(done.recv_timeout(Duration::from_secs(60)), Ok(LAST));
+        stop(&harness, &context, &over).expect("lanes turn");
+        let stopped = count.get();
+        assert!(stopped >= LAST, "{stopped}");
+        for cpu in [cpus, cpus].concat() {
+            harness.on_lane(cpu, || {}).expect("lanes turn");
+        }
+        assert_eq!(count.get(), stopped);
+    }
+}

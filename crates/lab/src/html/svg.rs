@@ -16,7 +16,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            char if char.is_control() && char != '\n' => out.push('\u{fffd}'),
+            char if char.is_control() && !matches!(char, '\n' | '\t') => out.push('\u{fffd}'),
             char => out.push(char),
         }
     }
@@ -171,6 +171,7 @@ mod tests {
         let hostile = "<script>\"'&\u{1b}[2J</script>";
         let safe = "&lt;script&gt;&quot;&#39;&amp;\u{fffd}[2J&lt;/script&gt;";
         assert_eq!(escaped(hostile), safe);
+        assert_eq!(escaped("Core:\t 7\n\u{0}"), "Core:\t 7\n\u{fffd}");
         let mut svg = Svg::new(10.0, 10.0, hostile);
         svg.text(hostile, point(1.0, 2.0), Anchor::Start, hostile);
         svg.rect(hostile, point(0.0, 0.0), 1.0, 1.0);

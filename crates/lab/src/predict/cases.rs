@@ -118,7 +118,7 @@ pub(crate) const CASES: &[PredictCase] = &[
                 };
                 dbench::throughput(context, load, context.span)
             };
-            Ok(vec![Some(of(2)?.0), Some(of(8)?.0)])
+            Ok(vec![Some(of(2)?.requests_per_s), Some(of(8)?.requests_per_s)])
         },
     },
 ];
@@ -139,7 +139,7 @@ fn blocked_lanes() -> String {
 /// The p99 of stay and of pull.
 fn late_live(context: &TrialContext, other: LaneMode) -> Result<TrialFigures, LabError> {
     let of = |policy| blocked::trial(context, BlockedSetup { policy, other, ..BLOCKS });
-    Ok(vec![of(Policy::Stay)?[2], of(Policy::Pull)?[2]])
+    Ok(vec![of(Policy::Stay)?[blocked::P99], of(Policy::Pull)?[blocked::P99]])
 }
 
 const fn wakeups(what: &'static str, label: &'static str) -> PredictFigure {

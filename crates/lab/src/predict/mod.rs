@@ -20,8 +20,8 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
 
-/// How far a prediction may be off, as a share.
-const TOLERATED: f64 = 0.3;
+/// How far a prediction may be off, in percent.
+const TOLERATED: f64 = 30.0;
 
 /// What is predicted, and then measured.
 #[derive(Clone, Debug, Serialize)]
@@ -201,7 +201,7 @@ impl PredictReport {
             complete: true,
             host,
             costs,
-            tolerated_percent: TOLERATED * 100.0,
+            tolerated_percent: TOLERATED,
             span_ms: u64::try_from(span.as_millis()).unwrap_or(u64::MAX),
             predictions,
         })
@@ -218,16 +218,14 @@ impl PredictReport {
             let mut sorted = values.clone();
             sorted.sort_by(f64::total_cmp);
             let Some(&median) = sorted.get(sorted.len() / 2) else { continue };
-            let is_same = median == one.predicted;
-            let off = if is_same {
+            let off_percent = if median == one.predicted {
                 Some(0.0)
             } else {
-                percent(median, one.predicted).map(|part| part / 100.0 - 1.0)
+                percent(median - one.predicted, one.predicted)
             };
-            let within = off.is_some_and(|off| off.abs() <= TOLERATED);
+            let within = off_percent.is_some_and(|off| off.abs() <= TOLERATED);
             let doubt = Doubt { prediction: one, figure, sorted: &sorted, others, costs: &self.costs };
             let reason = (!within).then(|| doubt.reason());
-            let off_percent = off.map(|off| off * 100.0);
             one.measured = Some(MeasuredFigure {
                 median,
                 rounds: values,
@@ -289,3 +287,6 @@ impl Doubt<'_> {
         sentences.join("; ")
     }
 }
+
+#[cfg(test)]
+mod tests;

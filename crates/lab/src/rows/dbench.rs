@@ -8,6 +8,7 @@
 
 use crate::error::LabError;
 use crate::harness::{LaneHarness, spin};
+use crate::observe::{Observed, observe};
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, ExactCheck, RowPlan, RowScenario, RowVariant, RunScale,
     ScenarioCompare, TrialContext, TrialFigures, TrialSpans, VariantRole,
@@ -18,7 +19,7 @@ use crate::tasks::{LaneTask, LaneTasks, Mailbox, play, stop};
 use quietcore_live::{Machine, time, timer::Policy};
 use quietcore_trace::Question;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub(crate) const PLAN: RowPlan = RowPlan {
     name: "dbench",
@@ -155,30 +156,45 @@ struct Tally {
 fn trial(context: &TrialContext, policy: Policy, guard: RequestGuard) -> Result<TrialFigures, LabError> {
     let chosen: &[usize] = if context.scale == RunScale::Quick { &QUICK } else { &PAIRS };
     let span = context.span / chosen.len() as u32;
-    let (mut figures, mut requests, mut timed_out) = (Vec::new(), 0.0, 0);
+    let mut ran = Vec::new();
     for pairs in PAIRS {
-        if !chosen.contains(&pairs) || context.stop.is_set() {
-            figures.push(None);
-            continue;
-        }
+        let is_chosen = chosen.contains(&pairs) && !context.stop.is_set();
         let load = PairLoad { policy, guard, seating: PairSeating::Crossed, pairs };
-        let ran = throughput(context, load, span)?;
-        figures.push(Some(ran.0));
-        requests += ran.0;
-        timed_out += ran.1;
+        ran.push(if is_chosen { Some(throughput(context, load, span)?) } else { None });
     }
-    // Of requests that were not guarded, or not answered either, none can have timed out.
-    let is_guarded = guard == RequestGuard::Timeout && (requests > 0.0 || timed_out > 0);
-    figures.push(is_guarded.then_some(timed_out as f64));
-    Ok(figures)
+    Ok(figures(&ran, guard))
 }
 
-/// Requests per second, and how many timed out.
+/// `ran` is in the order of [`PAIRS`]; `None` of what was left out.
+fn figures(ran: &[Option<Throughput>], guard: RequestGuard) -> TrialFigures {
+    let mut figures: TrialFigures = ran.iter().map(|one| Some(one.as_ref()?.requests_per_s)).collect();
+    let timed_out: u64 = ran.iter().flatten().map(|one| one.timed_out).sum();
+    let is_answered = ran.iter().flatten().any(|one| one.requests_per_s > 0.0);
+    // Of requests that were not guarded, or not answered either, none can have timed out.
+    let is_guarded = guard == RequestGuard::Timeout && (is_answered || timed_out > 0);
+    figures.push(is_guarded.then_some(timed_out as f64));
+    figures
+}
+
+/// What came of one load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Throughput {
+    pub(crate) requests_per_s: f64,
+    pub(crate) timed_out: u64,
+}
+
+impl Throughput {
+    fn new(answered: &Observed<u64>, timed_out: u64) -> Self {
+        let count = answered.after - answered.before;
+        Self { requests_per_s: count as f64 / answered.took.as_secs_f64(), timed_out }
+    }
+}
+
 pub(crate) fn throughput(
     context: &TrialContext,
     load: PairLoad,
     span: Duration,
-) -> Result<(f64, u64), LabError> {
+) -> Result<Throughput, LabError> {
     let (tally, over) = (Arc::new(Tally::default()), StopFlag::default());
     let mut tasks: [Vec<(usize, PairEnd)>; 2] = [Vec::new(), Vec::new()];
     for pair in 0..load.pairs {
@@ -198,13 +214,10 @@ pub(crate) fn throughput(
     let harness = LaneHarness::start_with(Machine::builder().policy(load.policy), context, lanes.collect())?;
     // Until all of them wait for each other.
     context.wait_for(span / 8);
-    let (began, before) = (Instant::now(), tally.answered.get());
-    context.wait_for(span - span / 8);
-    let answered = tally.answered.get() - before;
-    let rate = answered as f64 / began.elapsed().as_secs_f64();
+    let answered = observe(context, span - span / 8, || Ok(tally.answered.get()))?;
     stop(&harness, context, &over)?;
     drop(harness);
-    Ok((rate, tally.timed_out.get()))
+    Ok(Throughput::new(&answered, tally.timed_out.get()))
 }
 
 #[derive(Debug)]
@@ -260,5 +273,53 @@ struct Work {
 impl Work {
     fn take(&self, name: &'static str, span: Duration) {
         self.slices.around(self.machine, name, Some(self.pair), || spin(span));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Observed, PAIRS, PLAN, QUICK, RequestGuard, Throughput, figures};
+
+    fn ran(requests_per_s: f64, timed_out: u64) -> Option<Throughput> {
+        Some(Throughput { requests_per_s, timed_out })
+    }
+
+    /// Goal: requests per second are those that were answered meanwhile. Method: 900 in four seconds.
+    #[test]
+    fn requests_are_of_the_time_that_went_by() {
+        let answered = Observed { before: 100, after: 1_000, took: std::time::Duration::from_secs(4) };
+        let found = Throughput::new(&answered, 3);
+        assert_eq!((found.requests_per_s, found.timed_out), (225.0, 3));
+    }
+
+    /// Goal: each load has its own figure, and timeouts are those of all loads. Method: three loads of which
+    /// one was left out, guarded and not.
+    #[test]
+    fn figures_of_a_round() {
+        let all = [ran(100.0, 2), None, ran(300.0, 5)];
+        let expected = [Some(100.0), None, Some(300.0), Some(7.0)];
+        assert_eq!(figures(&all, RequestGuard::Timeout), expected);
+        assert_eq!(figures(&all, RequestGuard::None), [Some(100.0), None, Some(300.0), None]);
+    }
+
+    /// Goal: where no request was answered, that none timed out is no figure; that one did is. Method: loads
+    /// without an answer, with one of two, and none at all.
+    #[test]
+    fn no_requests_are_no_timeouts() {
+        let last = |all: &[Option<Throughput>]| figures(all, RequestGuard::Timeout).pop().expect("a figure");
+        assert_eq!(last(&[ran(0.0, 0), ran(0.0, 0)]), None);
+        assert_eq!(last(&[ran(0.0, 0), ran(1.0, 0)]), Some(0.0));
+        assert_eq!(last(&[ran(0.0, 3), ran(0.0, 0)]), Some(3.0));
+        assert_eq!(last(&[None, None]), None);
+    }
+
+    /// Goal: a figure's name is its load. Method: names against the numbers of pairs, and the quick run's.
+    #[test]
+    fn names_are_loads() {
+        for (pairs, (name, unit)) in PAIRS.iter().zip(PLAN.figures) {
+            let plural = if *pairs == 1 { "" } else { "s" };
+            assert_eq!((format!("{pairs} pair{plural}"), "requests/s"), ((*name).to_owned(), *unit));
+        }
+        assert!(QUICK.iter().all(|pairs| PAIRS.contains(pairs)), "{QUICK:?}");
     }
 }

@@ -5,12 +5,14 @@
 
 use crate::error::LabError;
 use crate::harness::{LaneHarness, LaneMode, tick, voluntary_switches};
+use crate::observe::{Observed, observe};
 use crate::plan::{
     Better, Citation, CitedFigure, Compare, PLAIN, RowPlan, RowScenario, RowVariant, ScenarioCompare,
     TrialContext, TrialFigures, VariantRole,
 };
 use quietcore_live::{Machine, Nanos, TimerHandle, timer::Policy};
 use quietcore_trace::Question;
+use rustix::thread::{Pid, gettid};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -96,27 +98,117 @@ pub(crate) fn trial(context: &TrialContext, policy: Policy, timers: u64) -> Resu
     }
     // The first period is the lanes' settling down.
     context.wait_for(PERIOD);
-    let before = (machine.metrics(), wake_ups()?, cpu_time());
-    context.wait();
-    let after = (machine.metrics(), wake_ups()?, cpu_time());
-    let seconds = context.span.as_secs_f64();
-    let ran = |metrics: &quietcore_live::metrics::Metrics| metrics.lateness().len();
-    let late = |metrics: &quietcore_live::metrics::Metrics| metrics.sum(|cpu| cpu.lateness_sum.as_u64());
-    let runs = ran(&after.0) - ran(&before.0);
-    let late_us = (late(&after.0) - late(&before.0)) as f64 / 1e3;
-    let mean = (runs > 0).then(|| late_us / runs as f64);
-    let busy = 100.0 * (after.2 - before.2) / seconds;
-    Ok(vec![Some((after.1 - before.1) as f64 / seconds), Some(busy), Some(runs as f64 / seconds), mean])
+    let seen = observe(context, context.span, || Seen::now(machine))?;
+    Ok(figures(&seen))
 }
 
-/// Voluntary context switches of all threads but this one.
-fn wake_ups() -> Result<u64, LabError> {
-    let here = format!("\nPid:\t{}\n", rustix::thread::gettid().as_raw_nonzero());
-    voluntary_switches(|status| !status.contains(&here))
+/// What was counted until a moment.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Timers that ran, and how late they were together.
+    ran: u64,
+    late_ns: u64,
+    /// Voluntary context switches of all threads but the one that asks.
+    wake_ups: u64,
+    /// Of this process.
+    cpu_time: Duration,
 }
 
-/// CPU time of this process, in seconds.
-fn cpu_time() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+impl Seen {
+    fn now(machine: &Machine) -> Result<Self, LabError> {
+        let metrics = machine.metrics();
+        let here = gettid();
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        Ok(Self {
+            ran: metrics.lateness().len(),
+            late_ns: metrics.sum(|cpu| cpu.lateness_sum.as_u64()),
+            wake_ups: voluntary_switches(|status| !is_of(status, here))?,
+            cpu_time: Duration::new(time.tv_sec as u64, time.tv_nsec as u32),
+        })
+    }
+}
+
+/// Whether a thread's `status` in /proc is that of `thread`.
+fn is_of(status: &str, thread: Pid) -> bool {
+    status.contains(&format!("\nPid:\t{}\n", thread.as_raw_nonzero()))
+}
+
+fn figures(of: &Observed<Seen>) -> TrialFigures {
+    let Observed { before, after, took } = of;
+    let seconds = took.as_secs_f64();
+    let runs = after.ran - before.ran;
+    let late_us = (after.late_ns - before.late_ns) as f64 / 1e3;
+    let busy = (after.cpu_time - before.cpu_time).as_secs_f64();
+    vec![
+        // The switches of a thread that has ended meanwhile are gone.
+        Some(after.wake_ups.saturating_sub(before.wake_ups) as f64 / seconds),
+        Some(100.0 * busy / seconds),
+        Some(runs as f64 / seconds),
+        (runs > 0).then(|| late_us / runs as f64),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Observed, Seen, figures, is_of};
+    use quietcore_live::{Machine, Nanos};
+    use rustix::thread::Pid;
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    /// Goal: each figure is its own, of what grew, and where no timer ran none was late. Method: counts of
+    /// which each is another, in four seconds, by hand; nothing that grew.
+    #[test]
+    fn figures_of_a_round() {
+        let cpu_time = |millis| Duration::from_millis(millis);
+        let before = Seen { ran: 100, late_ns: 1_000_000, wake_ups: 50, cpu_time: cpu_time(300) };
+        let after = Seen { ran: 900, late_ns: 3_000_000, wake_ups: 74, cpu_time: cpu_time(1_100) };
+        let took = Duration::from_secs(4);
+        assert_eq!(figures(&Observed { before, after, took }), [6.0, 20.0, 200.0, 2.5].map(Some));
+        let nothing = Observed { before, after: before, took };
+        assert_eq!(figures(&nothing), [Some(0.0), Some(0.0), Some(0.0), None]);
+    }
+
+    /// Goal: what was counted is of this machine's timers and of all threads but the one that asks. Method:
+    /// three timers that are 5 ms late when they are armed, and another thread that sleeps often; each
+    /// grows by that at least, and the count of timers by no more.
+    #[test]
+    fn counts_are_of_timers_and_of_other_threads() {
+        let machine = Machine::start().expect("a machine");
+        thread::sleep(Duration::from_millis(10));
+        let before = Seen::now(machine).expect("/proc is there");
+        for _ in 0..3 {
+            let (sender, ran) = channel();
+            let timer = machine.timer(super::tick(), move |_| {
+                let _ = sender.send(());
+            });
+            timer.arm_at(Nanos(machine.now().0 - 5_000_000)).expect("it runs");
+            ran.recv().expect("it ran");
+            timer.cancel_sync().expect("it is over");
+        }
+        let (sender, slept) = channel();
+        let sleeper = thread::spawn(move || {
+            (0..100).for_each(|_| thread::sleep(Duration::from_millis(1)));
+            let _ = sender.send(());
+            thread::park();
+        });
+        slept.recv().expect("it slept");
+        let after = Seen::now(machine).expect("/proc is there");
+        sleeper.thread().unpark();
+        sleeper.join().expect("it slept");
+        machine.shutdown();
+        assert_eq!(after.ran - before.ran, 3);
+        assert!(after.late_ns - before.late_ns >= 15_000_000, "{before:?} {after:?}");
+        assert!(after.wake_ups >= 50, "{after:?}");
+        assert!(after.cpu_time > before.cpu_time, "{before:?} {after:?}");
+    }
+
+    /// Goal: a thread is known by its whole id. Method: its own status, and one whose id begins as it does.
+    #[test]
+    fn a_thread_is_known_by_its_id() {
+        let status = "Name:\tlab\nTgid:\t77\nNgid:\t0\nPid:\t123\nPPid:\t12\n";
+        let known = [123, 12, 77].map(|id| is_of(status, Pid::from_raw(id).expect("an id")));
+        assert_eq!(known, [true, false, false]);
+    }
 }

@@ -2,7 +2,9 @@
 
 use crate::fixture::plan;
 use quietcore_core::CpuId;
-use quietcore_lab::{ROWS, RowRounds, RunScale, SliceLog, StopFlag, TrialContext, allowed_cpus, two_cpus};
+use quietcore_lab::{
+    ROWS, RowReport, RowRounds, RunScale, SliceLog, StopFlag, TrialContext, allowed_cpus, two_cpus,
+};
 use quietcore_testing::left_out;
 use std::time::Duration;
 
@@ -12,8 +14,9 @@ fn cpus(test: &str) -> Option<[CpuId; 2]> {
     found.inspect_err(|error| left_out(test, error)).ok()
 }
 
-/// Goal: every row runs, gives all its figures, and its plan names figures and variants that exist. Method:
-/// one round that is much too short.
+/// Goal: every row runs, gives all its figures, and its plan names figures and variants that exist; something
+/// runs in each of its variants. Method: one round that is much too short; a machine that gives a lane no
+/// time at all is asked again.
 #[test]
 fn every_row_runs() {
     let Some(cpus) = cpus("every_row_runs") else { return };
@@ -30,6 +33,75 @@ fn every_row_runs() {
         assert!(!row.comparisons.is_empty(), "{}", plan.name);
         assert_eq!(row.comparisons.len(), plan.compares.len(), "{}", plan.name);
         assert_eq!(row.exact_checks.len(), plan.exact_checks.len(), "{}", plan.name);
+        let is_above = |row: &RowReport, variant: usize, figure: usize| {
+            row.variants[variant].figures[figure].median.is_some_and(|value| value > 0.0)
+        };
+        for (variant, figure) in what_runs(plan.name) {
+            let again = || RowRounds::measure(plan, &context, 1, &mut |_, _| {}).expect(plan.name);
+            let mut others = (0..20).map(|_| again().row(plan, &context, String::new()));
+            let is_found =
+                is_above(&row, variant, figure) || others.any(|other| is_above(&other, variant, figure));
+            assert!(is_found, "{}: figure {figure} of variant {variant} is always 0", plan.name);
+        }
+        for variant in &row.variants {
+            let sizes: Vec<Option<f64>> = variant.figures.iter().map(|figure| figure.median).collect();
+            let found = figures_that_follow(plan.name, variant.name, &sizes);
+            assert_eq!(found, Ok(()), "{} {}: {sizes:?}", plan.name, variant.name);
+        }
+    }
+}
+
+/// Figures that are above 0 unless a lane has no time: variants and figures.
+fn what_runs(row: &str) -> Vec<(usize, usize)> {
+    let of = |variants: &[usize], figure| variants.iter().map(move |at| (*at, figure)).collect::<Vec<_>>();
+    match row {
+        "mq-netem" => [of(&[0, 1, 2, 3], 0), of(&[1, 2, 3], 6), of(&[1, 2, 3], 10)].concat(),
+        "oslat" => [of(&[1, 2], 2), of(&[0, 1, 2], 6)].concat(),
+        "enqueue" => of(&[0, 1, 2], 0),
+        "dbench" => [of(&[0, 1, 2, 3], 0), of(&[0, 1, 2, 3], 7)].concat(),
+        "idle" => [of(&[1, 2], 0), of(&[0, 1, 2], 1), of(&[1, 2], 2)].concat(),
+        "cyclictest" => [of(&[0, 1, 2, 3, 4], 0), of(&[1, 2, 3, 4], 5)].concat(),
+        "blocked" => [of(&[0, 1, 2, 3], 0), of(&[0, 1, 2, 3], 3)].concat(),
+        _ => [of(&[1, 2, 3], 9), of(&[1], 4), of(&[1, 2, 3], 6), of(&[0, 1, 2, 3], 15)].concat(),
+    }
+}
+
+/// Figures of a round, however short and however slow the machine was: those that the variant fixes, those
+/// that it leaves without a sample, and those that cannot be above others. An error is the figure.
+fn figures_that_follow(row: &str, variant: &str, of: &[Option<f64>]) -> Result<(), usize> {
+    let is = |figure: usize, value: Option<f64>| if of[figure] == value { Ok(()) } else { Err(figure) };
+    let rises = |figures: &[usize]| {
+        let wrong = figures.windows(2).find(|pair| of[pair[0]] > of[pair[1]]);
+        wrong.map_or(Ok(()), |pair| Err(pair[1]))
+    };
+    let (zero, all) = (Some(0.0), Some(100.0));
+    match (row, variant) {
+        ("mq-netem", "no delay") => is(5, None).and(is(6, zero)).and(rises(&[9, 10])),
+        ("mq-netem", _) => rises(&[9, 10]),
+        ("oslat", "no timers") => is(0, None).and(is(1, None)).and(is(2, zero)).and(rises(&[4, 5, 6])),
+        ("oslat", _) => rises(&[4, 5, 6]),
+        // A worker that is held up for the whole span makes no pair.
+        ("enqueue", _) if of[0].is_none() => is(1, None),
+        ("enqueue", "push") => is(1, all),
+        ("enqueue", _) => is(1, zero),
+        ("dbench", name) => {
+            let of_loads = [1, 2, 4, 5, 6, 8, 9, 10].iter().try_for_each(|left_out| is(*left_out, None));
+            of_loads.and(if name == "no timeouts" { is(11, None) } else { rises(&[11]) })
+        }
+        ("idle", "nothing armed") => is(2, zero).and(is(3, None)),
+        ("cyclictest", "no softirqs") => {
+            [5, 6, 7, 9, 10].iter().try_for_each(|figure| is(*figure, None)).and(rises(&[0, 1, 2, 3]))
+        }
+        ("cyclictest", name) => {
+            let is_deferred = ["both", "defer"].contains(&name);
+            rises(&[0, 1, 2, 3]).and(rises(&[5, 6])).and(if is_deferred { Ok(()) } else { is(8, zero) })
+        }
+        ("blocked", _) => rises(&[1, 2, 3]),
+        ("isolated", "no timers") => {
+            (10..15).try_for_each(|figure| is(figure, None)).and(is(9, zero)).and(rises(&[2, 3]))
+        }
+        ("isolated", _) => rises(&[0, 1]).and(rises(&[2, 3])).and(rises(&[7, 6])).and(rises(&[13, 14])),
+        _ => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@
 //! work must have been done at the end: what is gained for tasks is not taken from packets by losing them.
 //! `figures.rs` has what a variant comes to.
 
+mod event;
 mod figures;
 
 use crate::error::LabError;
@@ -18,11 +19,11 @@ use crate::plan::{
 };
 use crate::slice::SliceLog;
 use crate::sync::lock;
-use figures::{TrialCounts, figures};
+use event::TaskEvent;
+use figures::{TrialCounts, figures, line};
 use quietcore_live::{
     CpuId, LaneThreads, Machine, Nanos, Precision, TimerHandle, TimerOptions,
     lane::Pinning,
-    metrics::Metrics,
     softirq::{Awareness, SoftirqRun, Vector},
     task::{JoinHandle, Priority},
 };
@@ -32,7 +33,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -118,7 +119,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
 /// Periods: the first, and by how much each is longer than the one before it.
 const PERIOD: u64 = 1_000_000;
 const STEP: u64 = 500_000;
-const TASKS: u64 = 8;
+const TASKS: usize = 8;
 const WORK: Duration = Duration::from_micros(60);
 /// Between two raises of one device, on average.
 const RAISE_NS: f64 = 4_000_000.0;
@@ -134,6 +135,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 enum Load {
     None,
     Devices,
+}
+
+fn period(task: usize) -> u64 {
+    PERIOD + task as u64 * STEP
 }
 
 /// Computes for `work` of this thread's own time.
@@ -168,15 +173,6 @@ impl Draws {
     }
 }
 
-/// What a cycle waits for.
-#[derive(Debug, Default)]
-struct Event {
-    due: Option<Nanos>,
-    waker: Option<Waker>,
-    missed: u64,
-    late: Vec<u64>,
-}
-
 /// A piece of work of a device: when it was raised, and how long it takes.
 type Piece = (Nanos, Duration);
 
@@ -187,6 +183,20 @@ struct Device {
     delays: Mutex<Vec<u64>>,
 }
 
+impl Device {
+    /// Takes the next piece, which begins `now`; how long it takes.
+    fn begin(&self, now: Nanos) -> Option<Duration> {
+        let (raised, length) = lock(&self.waiting).pop_front()?;
+        lock(&self.delays).push(now.since(raised).0);
+        Some(length)
+    }
+
+    /// Pieces that were raised and not begun.
+    fn left(&self) -> u64 {
+        *lock(&self.raised) - lock(&self.delays).len() as u64
+    }
+}
+
 /// By CPU of the lanes, NET_RX and BLOCK.
 type Devices = Arc<Vec<(CpuId, [Device; 2])>>;
 
@@ -195,10 +205,8 @@ const VECTORS: [Vector; 2] = [Vector::NET_RX, Vector::BLOCK];
 fn handle(devices: &Devices, kind: usize, run: &SoftirqRun<'_>, slices: &SliceLog) {
     let Some((_, of)) = devices.iter().find(|(cpu, _)| *cpu == run.cpu()) else { return };
     let device = &of[kind];
-    let piece = lock(&device.waiting).pop_front();
-    let Some((raised, length)) = piece else { return };
     let began = run.machine().now();
-    lock(&device.delays).push(began.since(raised).0);
+    let Some(length) = device.begin(began) else { return };
     compute(length);
     slices.handled(run, began);
     if !lock(&device.waiting).is_empty() {
@@ -211,7 +219,7 @@ struct Trial {
     machine: &'static Machine,
     hardware: &'static Machine,
     devices: Devices,
-    events: Vec<Arc<Mutex<Event>>>,
+    events: Vec<Arc<Mutex<TaskEvent>>>,
     tasks: Vec<JoinHandle<()>>,
     timers: Vec<TimerHandle>,
 }
@@ -260,20 +268,16 @@ impl Trial {
         let machine = self.machine;
         let first = self.hardware.now().0 + 10_000_000;
         for number in 0..TASKS {
-            let (event, period) = (Arc::new(Mutex::new(Event::default())), PERIOD + number * STEP);
-            let cycle = cycles(machine, Arc::clone(&event), number, slices.clone());
+            let event = Arc::new(Mutex::new(TaskEvent::default()));
+            let cycle = cycles(machine, Arc::clone(&event), number as u64, slices.clone());
             let task = machine.spawn_rt(Priority::HIGHEST, cycle)?;
             let interrupt = Arc::clone(&event);
-            self.every(first + number * 100_000, move |due| {
-                let mut event = lock(&interrupt);
-                event.missed += u64::from(event.due.is_some());
-                event.due.get_or_insert(due);
-                let waker = event.waker.take();
-                drop(event);
+            self.every(first + number as u64 * 100_000, move |due| {
+                let waker = lock(&interrupt).interrupted(due);
                 if let Some(waker) = waker {
                     waker.wake();
                 }
-                period
+                period(number)
             })?;
             self.tasks.push(task);
             self.events.push(event);
@@ -341,12 +345,10 @@ impl Trial {
 
     /// Pieces that were raised and not begun.
     fn left(&self) -> u64 {
-        self.devices().map(|device| *lock(&device.raised) - lock(&device.delays).len() as u64).sum()
+        self.devices().map(Device::left).sum()
     }
 
     fn figures(&self, seconds: f64) -> TrialFigures {
-        let metrics = self.machine.metrics();
-        let sum = |of: fn(&quietcore_live::metrics::CpuMetrics) -> u64| Metrics::sum(&metrics, of);
         let mut late: Vec<u64> = self.events.iter().flat_map(|event| lock(event).late.clone()).collect();
         let mut delays: Vec<u64> = self.devices().flat_map(|device| lock(&device.delays).clone()).collect();
         late.sort_unstable();
@@ -355,49 +357,60 @@ impl Trial {
             seconds,
             late,
             missed: self.events.iter().map(|event| lock(event).missed).sum(),
-            migrations: sum(|cpu| cpu.migrations),
             delays,
-            deferred: sum(|cpu| cpu.deferred),
-            ran_inline: sum(|cpu| cpu.softirqs),
-            ran_ksoftirqd: sum(|cpu| cpu.ksoftirqd_ran),
             raised: self.devices().map(|device| *lock(&device.raised)).sum(),
             left: self.left(),
+            metrics: self.machine.metrics(),
         })
     }
 
-    /// What cyclictest would print at its end. Tasks have no thread ids; theirs are their numbers.
+    /// What cyclictest would print at its end.
     fn lines(&self) -> Vec<String> {
-        let line = |(number, event): (usize, &Arc<Mutex<Event>>)| {
-            let event = lock(event);
-            let (count, interval) = (event.late.len(), (PERIOD + number as u64 * STEP) / 1_000);
-            let us = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| (ns / 1_000).to_string());
-            let min = us(event.late.iter().copied().min());
-            let last = us(event.late.last().copied());
-            let average = us(event.late.iter().sum::<u64>().checked_div(count as u64));
-            let max = us(event.late.iter().copied().max());
-            format!(
-                "T:{number:2} ({number:5}) P:99 I:{interval} C:{count:7} Min:{min:7} Act:{last:5} Avg:{average:5} \
-                 Max:{max:8}"
-            )
-        };
-        self.events.iter().enumerate().map(line).collect()
+        let all = (0..).zip(&self.events);
+        all.map(|(number, event)| line(number, period(number), &lock(event).late)).collect()
     }
 }
 
 /// A task: waits for its interrupt, notes how late it is, computes.
-async fn cycles(machine: &'static Machine, event: Arc<Mutex<Event>>, number: u64, slices: SliceLog) {
+async fn cycles(machine: &'static Machine, event: Arc<Mutex<TaskEvent>>, number: u64, slices: SliceLog) {
     loop {
         poll_fn(|context| {
             let mut event = lock(&event);
-            let Some(due) = event.due.take() else {
-                event.waker = Some(context.waker().clone());
-                return Poll::Pending;
-            };
-            let late = machine.now().since(due).0;
-            event.late.push(late);
-            Poll::Ready(())
+            if event.begin(|| machine.now()) {
+                return Poll::Ready(());
+            }
+            event.waker = Some(context.waker().clone());
+            Poll::Pending
         })
         .await;
         slices.around(machine, "task", Some(number), || compute(WORK));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Device, lock, period};
+    use quietcore_live::Nanos;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    /// Goal: a piece waits from when it was raised to when it begins, the oldest first, and what has not
+    /// begun is left. Method: three pieces, of which two begin; none.
+    #[test]
+    fn pieces_wait_and_are_left() {
+        let micros = Duration::from_micros;
+        let waiting = [(100, 30), (200, 40), (300, 50)].map(|(at, takes)| (Nanos(at), micros(takes)));
+        let device =
+            Device { waiting: Mutex::new(waiting.into()), raised: Mutex::new(3), ..Device::default() };
+        assert_eq!([270, 290].map(|now| device.begin(Nanos(now))), [Some(micros(30)), Some(micros(40))]);
+        assert_eq!((device.left(), lock(&device.delays).as_slice()), (1, &[170, 90][..]));
+        assert_eq!(Device::default().begin(Nanos(5)), None);
+    }
+
+    /// Goal: periods are those that the line of a task and the head of the file say. Method: the first, the
+    /// second and the last.
+    #[test]
+    fn periods_are_one_to_four_and_a_half_ms() {
+        assert_eq!([0, 1, 7].map(period), [1_000_000, 1_500_000, 4_500_000]);
     }
 }

@@ -25,10 +25,29 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(super) struct Arms {
     pub(super) made: u64,
-    pub(super) never: u64,
     pub(super) early: u64,
-    /// In ns.
+    /// Of each that ran, in ns.
     pub(super) late: Vec<u64>,
+}
+
+/// A timer's moment, and when the call that armed it had returned.
+#[derive(Clone, Copy, Debug, Default)]
+struct Armed {
+    moment: Nanos,
+    called: Nanos,
+}
+
+impl Arms {
+    /// How many did not run.
+    pub(super) fn never(&self) -> u64 {
+        self.made - self.late.len() as u64
+    }
+
+    /// A timer that was armed so ran then.
+    fn take(&mut self, armed: Armed, ran: Nanos) {
+        self.early += u64::from(ran < armed.moment);
+        self.late.push(ran.since(armed.moment.max(armed.called)).0);
+    }
 }
 
 /// A thread that is no lane arms for `span`.
@@ -61,8 +80,8 @@ struct Armer {
     busy: CpuId,
     timers: Vec<TimerHandle>,
     free: Vec<usize>,
-    /// By timer: its moment, and when the call had returned.
-    due: Vec<(u64, u64)>,
+    /// By timer.
+    due: Vec<Armed>,
     /// Which timer ran, and when.
     reports: Receiver<(usize, Nanos)>,
     arms: Arms,
@@ -80,7 +99,7 @@ impl Armer {
             })
         };
         let timers = (0..TIMERS).map(timer).collect();
-        let (free, due) = ((0..TIMERS).collect(), vec![(0, 0); TIMERS]);
+        let (free, due) = ((0..TIMERS).collect(), vec![Armed::default(); TIMERS]);
         Self { machine, busy, timers, free, due, reports, arms: Arms::default() }
     }
 
@@ -96,7 +115,7 @@ impl Armer {
         for (at, number) in std::mem::take(&mut self.free).into_iter().enumerate() {
             let moment = edge.saturating_add_signed(MOMENTS[(at + made as usize) % MOMENTS.len()]);
             self.timers[number].arm_on(self.busy, Nanos(moment))?;
-            self.due[number] = (moment, self.machine.now().0);
+            self.due[number] = Armed { moment: Nanos(moment), called: self.machine.now() };
             self.arms.made += 1;
         }
         Ok(())
@@ -104,9 +123,7 @@ impl Armer {
 
     fn collect(&mut self) {
         while let Ok((number, ran)) = self.reports.try_recv() {
-            let (moment, called) = self.due[number];
-            self.arms.early += u64::from(ran.0 < moment);
-            self.arms.late.push(ran.0.saturating_sub(moment.max(called)));
+            self.arms.take(self.due[number], ran);
             self.free.push(number);
         }
     }
@@ -118,7 +135,25 @@ impl Armer {
             thread::sleep(Duration::from_millis(1));
             self.collect();
         }
-        self.arms.never = (TIMERS - self.free.len()) as u64;
         self.arms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Armed, Arms};
+    use quietcore_live::Nanos;
+
+    /// Goal: early is before its moment, and late is from the later of the moment and the end of the call.
+    /// Method: both orders of the two, just before, at and after the moment.
+    #[test]
+    fn late_is_from_the_later_of_two() {
+        let (before, after) = (Nanos(400), Nanos(650));
+        let mut arms = Arms::default();
+        for (called, ran) in [(before, 599), (before, 600), (before, 730), (after, 600), (after, 661)] {
+            arms.take(Armed { moment: Nanos(600), called }, Nanos(ran));
+        }
+        arms.made = 7;
+        assert_eq!((arms.never(), arms.early, arms.late), (2, 1, vec![0, 0, 130, 0, 11]));
     }
 }

@@ -24,11 +24,7 @@ use crate::plan::{
 };
 use crate::sync::lock;
 use arms::{Arms, TICK, arm_for};
-use quietcore_live::{
-    CpuId, Machine, Nanos,
-    isolation::TimerRaise,
-    metrics::{CpuMetrics, Metrics},
-};
+use quietcore_live::{CpuId, Machine, Nanos, isolation::TimerRaise, metrics::Metrics};
 use quietcore_trace::Question;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
@@ -166,7 +162,10 @@ impl Watch {
         Self { gaps: Gaps::new(), ticks: Vec::new(), tick: 0, longest: 0, last: 0, pair: 0, ran: 0 }
     }
 
-    fn take(&mut self, now: u64, gap: u64) {
+    /// The lane looked at `last` and looks `now`; the turn that follows runs `timers`.
+    fn take(&mut self, last: u64, now: u64, timers: u32) {
+        let gap = now - last;
+        self.ran += u64::from(timers > 0);
         self.gaps.take(gap);
         self.pair = self.pair.max(self.last + gap);
         self.last = gap;
@@ -193,8 +192,7 @@ fn watch(found: &Watches) -> LaneBody {
             let watch = load.filter(|_| load == before).map(|load| &mut watches[load]);
             let turned = cpu.turn();
             if let Some(watch) = watch {
-                watch.take(now, now - last);
-                watch.ran += u64::from(turned.ran > 0);
+                watch.take(last, now, turned.ran);
             }
             (last, before) = (now, load);
         }
@@ -261,7 +259,7 @@ fn figures(grown: [Grown; 3], watches: [Watch; 3], mut arms: Arms) -> TrialFigur
         per_second(remote.turns.saturating_sub(last.ran), remote),
         Some((nothing.woken + beside.woken) as f64),
         Some(arms.made as f64),
-        of_arms(arms.never),
+        of_arms(arms.never()),
         of_arms(arms.early),
         of_arms(beyond as u64),
         quantile_us(&arms.late, 0.99),
@@ -273,25 +271,34 @@ fn figures(grown: [Grown; 3], watches: [Watch; 3], mut arms: Arms) -> TrialFigur
 /// What grew while `act` was under way; the lane knows of it.
 fn under(harness: &LaneHarness, load: usize, busy: CpuId, act: impl FnOnce()) -> Result<Grown, LabError> {
     harness.on_lane(busy, move || LOAD.set(Some(load)))?;
-    let turns = |metrics: &Metrics, of: fn(&CpuMetrics) -> u64| -> u64 {
-        metrics.cpus.iter().filter(|cpu| cpu.cpu == busy).map(of).sum()
-    };
     let (began, before, slept) = (Instant::now(), harness.machine.metrics(), sleeps()?);
     act();
     let (seconds, after, sleeps) = (began.elapsed().as_secs_f64(), harness.machine.metrics(), sleeps()?);
     harness.on_lane(busy, || LOAD.set(None))?;
-    let turns = turns(&after, |cpu| cpu.turns) - turns(&before, |cpu| cpu.turns);
+    let turns = turns(&after, busy) - turns(&before, busy);
     Ok(Grown { seconds, turns, woken: sleeps.saturating_sub(slept) })
+}
+
+fn turns(metrics: &Metrics, of: CpuId) -> u64 {
+    metrics.cpus.iter().filter(|cpu| cpu.cpu == of).map(|cpu| cpu.turns).sum()
 }
 
 /// How often threads that the runtime started have gone to sleep: those of this process with its names.
 fn sleeps() -> Result<u64, LabError> {
-    voluntary_switches(|status| status.starts_with("Name:\tquietcore-"))
+    voluntary_switches(is_of_the_runtime)
+}
+
+/// Of a thread, by its `status` in /proc.
+fn is_of_the_runtime(status: &str) -> bool {
+    status.starts_with("Name:\tquietcore-")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Arms, Grown, Watch, figures};
+    use super::{Arms, Grown, TICK, Watch, figures, is_of_the_runtime, turns};
+    use crate::harness::voluntary_switches;
+    use quietcore_live::{Machine, Nanos};
+    use std::sync::mpsc::channel;
 
     fn grown(seconds: f64, turns: u64, woken: u64) -> Grown {
         Grown { seconds, turns, woken }
@@ -311,10 +318,10 @@ mod tests {
         // The contract is two ticks and the longest two gaps: 2.006 ms.
         let late: Vec<u64> =
             [2_006_001, 2_006_000].into_iter().chain((1..=198).map(|us| us * 1_000)).collect();
-        let arms = Arms { made: 1000, never: 3, early: 2, late };
+        let arms = Arms { made: 203, early: 2, late };
         let loads = [grown(1.0, 10, 1), grown(2.0, 30, 3), grown(4.0, 500, 9)];
         let expected = [
-            2.047, 4.095, 50.0, 99.0, 10.0, 15.0, 125.0, 100.0, 4.0, 1000.0, 3.0, 2.0, 1.0, 198.0, 2006.001,
+            2.047, 4.095, 50.0, 99.0, 10.0, 15.0, 125.0, 100.0, 4.0, 203.0, 3.0, 2.0, 1.0, 198.0, 2006.001,
             5.0,
         ];
         assert_eq!(figures(loads, [nothing, far, last], arms), expected.map(Some));
@@ -328,5 +335,62 @@ mod tests {
         let found = figures([grown(1.0, 0, 0); 3], watches, Arms::default());
         let none: Vec<usize> = (0..found.len()).filter(|at| found[*at].is_none()).collect();
         assert_eq!(none, [0, 1, 2, 3, 10, 11, 12, 13, 14, 15]);
+    }
+
+    /// Goal: the longest gap of each tick, the longest two in a row, the longest of all, and turns that ran
+    /// timers. Method: looks in four ticks, the last of which has not ended, and turns that run none in the
+    /// first, else up to three; by hand.
+    #[test]
+    fn a_tick_has_its_longest_gap() {
+        let mut watch = Watch::new();
+        for (tick, within, gap) in
+            [(7, 9, 5_000), (8, 1, 300), (8, 2, 4_000), (8, 3, 200), (9, 0, 700), (9, 1, 600), (10, 5, 1_500)]
+        {
+            let now = tick * TICK + within;
+            watch.take(now - gap, now, (tick % 7) as u32);
+        }
+        assert_eq!(watch.ticks, [5_000, 4_000, 700]);
+        assert_eq!((watch.pair, watch.longest, watch.ran), (5_300, 1_500, 6));
+        assert_eq!(watch.gaps.largest_ns(), Some(5_000.0));
+    }
+
+    /// Goal: turns are those of the CPU that is asked for. Method: a snapshot in which each CPU has another
+    /// number of them.
+    #[test]
+    fn turns_are_of_one_cpu() {
+        let machine = Machine::start().expect("a machine");
+        let mut metrics = machine.metrics();
+        machine.shutdown();
+        for (at, cpu) in (1..).zip(&mut metrics.cpus) {
+            cpu.turns = 10 * at;
+        }
+        let found = [0, 1].map(|at| turns(&metrics, metrics.cpus[at].cpu));
+        assert_eq!(found, [10, 20]);
+    }
+
+    /// Goal: threads of the runtime that go to sleep are seen, by their name. Method: a machine whose helper
+    /// waits for ten timers, one after the other; of all threads only that one is looked at, as those of
+    /// other tests come and go.
+    #[test]
+    fn the_runtime_going_to_sleep_is_seen() {
+        let machine = Machine::start().expect("a machine");
+        let (sender, ran) = channel();
+        let timer = machine.timer(super::tick(), move |_| {
+            let _ = sender.send(rustix::thread::gettid().as_raw_pid());
+        });
+        let run = || {
+            timer.arm_at(Nanos(machine.now().0 + 3 * TICK)).expect("it runs");
+            ran.recv().expect("it ran")
+        };
+        let line = format!("\nPid:\t{}\n", run());
+        let of_helper = || {
+            voluntary_switches(|status| is_of_the_runtime(status) && status.contains(&line))
+                .expect("/proc is there")
+        };
+        let before = of_helper();
+        (0..10).for_each(|_| _ = run());
+        let after = of_helper();
+        machine.shutdown();
+        assert!(after > before, "{before} {after}");
     }
 }

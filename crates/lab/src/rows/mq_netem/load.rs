@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::harness::{LaneBody, LaneHarness, LaneMode, stay_on};
+use crate::observe::{Observed, observe};
 use crate::plan::{TrialContext, TrialFigures, percent, quantile_us};
 use crate::slice::SliceLog;
 use crate::sync::{StopFlag, lock};
@@ -14,7 +15,7 @@ use quietcore_qdisc::{Fifo, FifoLimit, Netem, NetemDelay, NetemSettings, Packet}
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// As the report that asked the question typed them: `netem limit .. delay ..ms`.
 const NETEMS: [(u32, u64); QUEUES] = [
@@ -65,6 +66,13 @@ impl Packet for Frame {
     }
 }
 
+impl Frame {
+    /// By how many ns it leaves after it might, when it leaves `now`.
+    fn late(&self, now: Nanos) -> u64 {
+        now.0.saturating_sub(self.due)
+    }
+}
+
 /// A queue's sender and driver.
 #[derive(Debug)]
 struct QueueWindow {
@@ -73,6 +81,16 @@ struct QueueWindow {
     sent: u64,
     /// How late each left.
     late: Vec<u64>,
+}
+
+impl QueueWindow {
+    /// A packet leaves so late; whether a trace shows it.
+    fn take(&mut self, late: u64) -> bool {
+        self.room += 1;
+        self.sent += 1;
+        self.late.push(late);
+        self.sent.is_multiple_of(SHOWN)
+    }
 }
 
 type QueueWindows = Arc<Vec<Mutex<QueueWindow>>>;
@@ -117,14 +135,7 @@ fn driver(
 ) -> impl Fn(usize, Frame) -> Result<(), Frame> + use<> {
     let windows = Arc::clone(windows);
     move |queue, frame| {
-        let late = machine.now().0.saturating_sub(frame.due);
-        let mut window = lock(&windows[queue]);
-        window.room += 1;
-        window.sent += 1;
-        window.late.push(late);
-        let is_shown = window.sent.is_multiple_of(SHOWN);
-        drop(window);
-        if is_shown {
+        if lock(&windows[queue]).take(frame.late(machine.now())) {
             slices.around(machine, "one of 64 packets leaves queue", Some(queue as u64), || {});
         }
         Ok(())
@@ -178,9 +189,7 @@ pub(crate) fn trial(context: &TrialContext, setup: QueueSetup) -> Result<TrialFi
     let sender = beside(Arc::clone(&load), second, stop.clone());
     context.wait_for(SETTLE);
     load_here.windows.iter().for_each(|window| lock(window).late.clear());
-    let (began, before) = (Instant::now(), load_here.statistics());
-    context.wait();
-    let (seconds, after) = (began.elapsed().as_secs_f64(), load_here.statistics());
+    let queues = observe(context, context.span, || Ok(load_here.statistics()))?;
     let mut late: Vec<u64> =
         load_here.windows.iter().flat_map(|window| std::mem::take(&mut lock(window).late)).collect();
     stop.set();
@@ -188,7 +197,7 @@ pub(crate) fn trial(context: &TrialContext, setup: QueueSetup) -> Result<TrialFi
     ended.map_err(LabError::Trial)?;
     drop(harness);
     late.sort_unstable();
-    Ok(figures(seconds, &before, &after, &late))
+    Ok(figures(&queues, &late))
 }
 
 fn device(
@@ -220,12 +229,9 @@ fn device(
     Ok(QueueLoad { machine, device, windows, delays, slices })
 }
 
-fn figures(
-    seconds: f64,
-    before: &[QueueStatistics],
-    after: &[QueueStatistics],
-    late: &[u64],
-) -> TrialFigures {
+/// `late` is sorted.
+fn figures(queues: &Observed<Vec<QueueStatistics>>, late: &[u64]) -> TrialFigures {
+    let (seconds, Observed { before, after, .. }) = (queues.took.as_secs_f64(), queues);
     let grown = |queues: Range<usize>, of: &dyn Fn(&QueueStatistics) -> u64| -> f64 {
         queues.map(|queue| of(&after[queue]) - of(&before[queue])).sum::<u64>() as f64
     };
@@ -253,34 +259,52 @@ fn figures(
 
 #[cfg(test)]
 mod tests {
-    use super::{QUEUES, figures};
+    use super::{Frame, Observed, QUEUES, QueueWindow, figures};
+    use quietcore_live::Nanos;
     use quietcore_net::QueueStatistics;
     use std::time::Duration;
 
-    /// Goal: each figure is its own, of what grew, and shares are of the queues that they name. Method: a
-    /// queue of each CPU with counts of which each is another; two seconds, by hand.
+    /// Goal: each figure is its own, of what grew, and shares are of the queues that they name. Method: the
+    /// first and the last queue of each CPU with counts of which each is another; two seconds, by hand.
     #[test]
     fn figures_of_a_round() {
         let (mut before, mut after) =
-            ([QueueStatistics::default(); QUEUES], [QueueStatistics::default(); QUEUES]);
-        (before[0].dequeued_at_home, after[0].dequeued_at_home) = (100, 1100);
+            (vec![QueueStatistics::default(); QUEUES], vec![QueueStatistics::default(); QUEUES]);
+        // The busy CPU's: 960 at home, 40 elsewhere, of 1000.
+        (before[0].dequeued_at_home, after[0].dequeued_at_home) = (100, 900);
+        (before[3].dequeued_elsewhere, after[3].dequeued_elsewhere) = (5, 45);
+        after[3].dequeued_at_home = 160;
         (after[0].watchdogs, after[0].contended, after[0].waited) = (30, 8, Duration::from_millis(10));
-        (after[4].dequeued_at_home, after[4].dequeued_elsewhere) = (200, 700);
-        after[4].dequeued_by_strangers = 100;
-        (after[4].watchdogs, after[4].watchdogs_elsewhere) = (70, 40);
-        (after[4].contended, after[4].waited) = (12, Duration::from_millis(30));
-        after[4].qdisc.qlen = 5;
+        // The idle CPU's: 180 at home, 700 elsewhere, 120 by strangers, of 1000.
+        (after[4].dequeued_at_home, after[7].dequeued_elsewhere) = (180, 600);
+        (after[4].dequeued_elsewhere, after[7].dequeued_by_strangers) = (100, 120);
+        (after[7].watchdogs, after[4].watchdogs_elsewhere) = (70, 42);
+        (after[4].contended, after[7].waited) = (14, Duration::from_millis(30));
+        (before[3].qdisc.qlen, after[3].qdisc.qlen, after[7].qdisc.qlen) = (9, 2, 3);
         let late: Vec<u64> = (1..=200).map(|us| us * 1_000).collect();
-        let expected = [1000.0, 700.0, 35.0, 70.0, 10.0, 40.0, 50.0, 10.0, 1.0, 100.0, 198.0, 5.0];
-        assert_eq!(figures(2.0, &before, &after, &late), expected.map(Some));
+        let expected = [1000.0, 740.0, 37.0, 70.0, 12.0, 42.0, 50.0, 11.0, 1.0, 100.0, 198.0, 5.0];
+        let queues = Observed { before, after, took: Duration::from_secs(2) };
+        assert_eq!(figures(&queues, &late), expected.map(Some));
+    }
+
+    /// Goal: a packet is late from when it might leave, and makes room for another; a trace shows one of 64.
+    /// Method: 65 packets, of which the last two leave early and late.
+    #[test]
+    fn packets_are_late_and_make_room() {
+        let (frame, mut window) = (Frame { due: 500 }, QueueWindow { room: 3, sent: 0, late: vec![] });
+        let shown: Vec<u64> = (1..64).filter(|_| window.take(1)).collect();
+        assert_eq!(shown, [0; 0]);
+        assert_eq!([400, 570].map(|now| window.take(frame.late(Nanos(now)))), [true, false]);
+        assert_eq!((window.room, window.sent, &window.late[63..]), (68, 65, &[0, 70][..]));
     }
 
     /// Goal: where no packet was taken out none was taken out elsewhere, which proves nothing. Method: queues
     /// that did nothing.
     #[test]
     fn no_packets_are_no_figure() {
-        let idle = [QueueStatistics::default(); QUEUES];
-        let found = figures(2.0, &idle, &idle, &[]);
+        let idle = vec![QueueStatistics::default(); QUEUES];
+        let queues = Observed { before: idle.clone(), after: idle, took: Duration::from_secs(2) };
+        let found = figures(&queues, &[]);
         let none: Vec<usize> = (0..found.len()).filter(|at| found[*at].is_none()).collect();
         assert_eq!(none, [1, 2, 3, 4, 5, 9, 10]);
     }
