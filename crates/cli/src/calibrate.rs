@@ -35,6 +35,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<CommandOutcome, CliError> {
         write(&found.costs, path)?;
     }
     if args.json {
+        found.missing.iter().for_each(|sentence| output::say(sentence));
         output::print_json(&found.costs)?;
     } else {
         Page::print(|page| text::costs(page, &found))?;

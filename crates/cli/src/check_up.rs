@@ -68,7 +68,14 @@ fn live(
     if args.live.is_zero() {
         return Ok((None, Some("skipped (--live 0s)".to_owned()), false));
     }
-    match explain::record_host(args.live, interrupt) {
+    or_why_not(explain::record_host(args.live, interrupt))
+}
+
+/// What was recorded, or the sentence why nothing was; and whether a signal ended it.
+fn or_why_not(
+    recorded: Result<(LiveExplanation, bool), CliError>,
+) -> Result<(Option<LiveExplanation>, Option<String>, bool), CliError> {
+    match recorded {
         Ok((explanation, interrupted)) => Ok((Some(explanation), None, interrupted)),
         // Whatever forbids it, the tour goes on without it.
         Err(CliError::Live(sentence)) => {

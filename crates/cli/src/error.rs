@@ -68,3 +68,28 @@ impl From<LabError> for CliError {
         Self::Live(error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::CliError;
+    use quietcore_trace::{ExpansionExceeded, ReadError};
+    use std::io;
+
+    /// Goal: only a reader that was stopped at the limit is told how to raise it, and a pipe that was closed
+    /// is no error of the output. Method: errors of reads and writes.
+    #[test]
+    fn an_error_names_its_own_remedy() {
+        let read = |error: io::Error| CliError::Read("t.zst".into(), ReadError::Io(error)).to_string();
+        let remedy = "; if you trust it, allow more with --max-expansion TIMES";
+        let limit = read(io::Error::other(ExpansionExceeded { limit: 7 }));
+        assert!(limit.starts_with("t.zst: ") && limit.contains("more than 7 times"), "{limit}");
+        assert!(limit.ends_with(remedy), "{limit}");
+        for error in [io::Error::other("a disk failed"), io::Error::from(io::ErrorKind::PermissionDenied)] {
+            let other = read(error);
+            assert!(other.starts_with("t.zst: ") && !other.contains("--max-expansion"), "{other}");
+        }
+        assert!(matches!(CliError::from(io::Error::from(io::ErrorKind::BrokenPipe)), CliError::ClosedPipe));
+        let output = CliError::from(io::Error::other("a disk failed")).to_string();
+        assert_eq!(output, "writing the output failed: a disk failed");
+    }
+}

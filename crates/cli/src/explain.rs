@@ -6,7 +6,7 @@ use crate::host;
 use crate::live::{Own, Request, Session};
 use crate::outcome::CommandOutcome;
 use crate::output;
-use crate::progress::Display;
+use crate::progress::{Display, read_so_far};
 use crate::signals::SignalFlag;
 use crate::sinks::{SinkFiles, Sinks};
 use crate::text::{self, Page};
@@ -62,7 +62,7 @@ fn explain_reader(
     let mut display = Display::new();
     while reader.read(LINES_PER_TURN, &mut |record| sinks.take(record)).map_err(failed)? != Progress::Finished
     {
-        display.show(|| format!("{} MiB, {} events", reader.bytes_read() >> 20, reader.tally().events));
+        display.show(|| read_so_far(&reader));
     }
     display.clear();
     sinks.finish(reader.tally(), reader.unknown_events(), |_| {})
@@ -80,11 +80,16 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<CommandOutcome, Cl
     let interrupt = SignalFlag::install()?;
     let facts = host::facts();
     let options = live_options(args, &facts);
-    let housekeeping = facts.housekeeping().difference(&options.isolated);
-    let request = Request { span, questions: questions(args), buffer_kib: args.buffer, housekeeping };
+    let request = request(args, span, &facts);
     let (explanation, interrupted) = record(&request, options, SinkFiles::open(args)?, &interrupt)?;
     let outcome = show(args, "--live", &explanation)?;
     Ok(if interrupted { CommandOutcome::Interrupted } else { outcome })
+}
+
+/// CPUs that `--isolated` names are not disturbed either.
+fn request(args: &ExplainArgs, span: Duration, facts: &Facts) -> Request {
+    let housekeeping = facts.housekeeping().difference(&live_options(args, facts).isolated);
+    Request { span, questions: questions(args), buffer_kib: args.buffer, housekeeping }
 }
 
 /// The isolated set: `--isolated`, else the host's.
@@ -120,11 +125,8 @@ fn record(
     let options = ExplainOptions { switched_on: session.switched_on(), ..options };
     let mut sinks = Sinks::new(options, files);
     let recorded = session.run(&mut |record| sinks.take(record))?;
-    let report = sinks.finish(&recorded.tally, recorded.unknown, |report| {
-        if recorded.interrupted {
-            report.warnings.push("the recording was ended early by a signal".to_owned());
-        }
-    })?;
+    let warning = recorded.warning();
+    let report = sinks.finish(&recorded.tally, recorded.unknown, |report| report.warnings.extend(warning))?;
     Ok((LiveExplanation { report, own_disturbance: recorded.own }, recorded.interrupted))
 }
 
@@ -190,15 +192,20 @@ fn show(args: &ExplainArgs, name: &str, explanation: &LiveExplanation) -> Result
 
 #[cfg(test)]
 mod tests {
-    use super::{live_options, questions};
-    use crate::args::{Cli, CliVerb, ExplainArgs};
+    use super::{live_options, options, questions, request};
+    use crate::args::{Cli, CliVerb, DEFAULT_BUFFER_KIB, ExplainArgs};
     use clap::Parser;
     use quietcore_explain::Facts;
-    use quietcore_trace::Question;
+    use quietcore_trace::{KernelRelease, Question, TraceReader};
+    use std::time::Duration;
 
     fn args(more: &[&str]) -> ExplainArgs {
-        let words = [&["quietcore", "explain", "--live", "1s"], more].concat();
-        match Cli::try_parse_from(words).expect("options of a live recording").verb {
+        parsed(&[&["--live", "1s"], more].concat())
+    }
+
+    fn parsed(words: &[&str]) -> ExplainArgs {
+        let words = [&["quietcore", "explain"], words].concat();
+        match Cli::try_parse_from(words).expect("options of explain").verb {
             Some(CliVerb::Explain(args)) => args,
             verb => panic!("{verb:?}"),
         }
@@ -218,8 +225,45 @@ mod tests {
         assert_eq!(options(&[]), ("2-7,10-15".to_owned(), "host", identities));
         assert_eq!(options(&["--isolated", "0,3"]), ("0,3".to_owned(), "option", identities));
         assert_eq!(options(&["--max-identities", "50"]), ("2-7,10-15".to_owned(), "host", 50));
+        let of_the_host = live_options(&args(&[]), &facts);
+        assert_eq!((of_the_host.cpu_count, of_the_host.timer_migration), (Some(16), Some(true)));
+        let kernel = of_the_host.kernel;
+        assert_eq!(kernel, KernelRelease::parse("6.12.48-generic"));
+        assert_eq!((kernel.is_some(), of_the_host.nohz_full.is_empty()), (true, true));
         assert_eq!(questions(&args(&[])), Question::ALL);
         let two = [Question::Placement, Question::Isolation];
         assert_eq!(questions(&args(&["--questions", "placement,isolation"])), two);
+        let request = |more: &[&str]| {
+            let request = request(&args(more), Duration::from_secs(3), &facts);
+            (request.span.as_secs(), request.buffer_kib, request.housekeeping.to_string())
+        };
+        assert_eq!(request(&[]), (3, DEFAULT_BUFFER_KIB, "0-1,8-9".to_owned()));
+        assert_eq!(request(&["--isolated", "0,8", "--buffer", "512"]), (3, 512, "1,9".to_owned()));
+    }
+
+    /// Goal: a report is about what the recording says of its machine, unless an option says otherwise.
+    /// Method: a header of which no two facts are the same, alone and with each option.
+    #[test]
+    fn the_recording_says_of_which_machine_it_is() {
+        let text = "# kernel: Linux 6.1.176, HZ=300\n# cpus: possible 0-11, online\n\
+                    # isolated: 8-11; nohz_full: 4-7\n# sysctl kernel timer_migration: 0\n\
+                    a-7 [000] 1.0: timer_cancel: timer=1\n";
+        let mut reader = TraceReader::new(text.as_bytes());
+        reader.read_header().expect("a header");
+        let asked = |more: &[&str]| {
+            let args = parsed(&[&["t"], more].concat());
+            let options = options(&args, "t".as_ref(), reader.header()).expect("options");
+            assert_eq!((options.cpu_count, options.timer_migration), (Some(12), Some(false)));
+            assert_eq!(options.nohz_full.to_string(), "4-7");
+            let isolated = (options.isolated.to_string(), options.isolated_source);
+            (isolated, options.kernel.map(|kernel| kernel.text), options.identities_max)
+        };
+        let (recorded, option) = (("8-11".to_owned(), "recording"), ("3".to_owned(), "option"));
+        let [own, other] = ["6.1.176", "6.12.3"].map(|kernel| Some(kernel.to_owned()));
+        let most = quietcore_trace::IDENTITIES_MAX;
+        assert_eq!(asked(&[]), (recorded.clone(), own.clone(), most));
+        assert_eq!(asked(&["--isolated", "3"]), (option, own.clone(), most));
+        assert_eq!(asked(&["--kernel", "6.12.3"]), (recorded.clone(), other, most));
+        assert_eq!(asked(&["--max-identities", "50"]), (recorded, own, 50));
     }
 }

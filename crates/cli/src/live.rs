@@ -41,6 +41,13 @@ pub(crate) struct LiveRecording {
     pub(crate) interrupted: bool,
 }
 
+impl LiveRecording {
+    /// What its reader must know besides the figures.
+    pub(crate) fn warning(&self) -> Option<String> {
+        self.interrupted.then(|| "the recording was ended early by a signal".to_owned())
+    }
+}
+
 /// What the recording itself did to the machine, as far as it was recorded.
 #[derive(Debug, Serialize)]
 pub(crate) struct Own {
@@ -81,10 +88,8 @@ impl Session {
             request.buffer_kib
         ));
         let mut recording = Recording::start(&tracefs, &chosen, request.buffer_kib).map_err(live_error)?;
-        let optional = |tracepoint: &&&str| OPTIONAL.iter().any(|system| tracepoint.starts_with(system));
-        let missing: Vec<_> = recording.missing().iter().filter(|name| !optional(name)).copied().collect();
-        if !missing.is_empty() {
-            say(&format!("this kernel does not have {}: figures made of them are null", missing.join(", ")));
+        if let Some(sentence) = what_is_missing(recording.missing()) {
+            say(&sentence);
         }
         let Some(pipe) = recording.pipe() else {
             return Err(CliError::Live("the recording has no pipe".to_owned()));
@@ -152,6 +157,15 @@ impl Session {
     }
 }
 
+/// Tracepoints that the kernel should have and has not, if there are any.
+fn what_is_missing(tracepoints: &[&str]) -> Option<String> {
+    let is_optional = |tracepoint: &&&str| OPTIONAL.iter().any(|system| tracepoint.starts_with(system));
+    let missing: Vec<_> = tracepoints.iter().filter(|name| !is_optional(name)).copied().collect();
+    let sentence =
+        || format!("this kernel does not have {}: figures made of them are null", missing.join(", "));
+    (!missing.is_empty()).then(sentence)
+}
+
 /// The text's marks and the buffers' counts are of the same losses, and either may lack some.
 fn lost_events(marked: u64, counted: u64) -> u64 {
     marked.max(counted)
@@ -189,7 +203,9 @@ fn own_report(own: &OwnDisturbance) -> Own {
 
 #[cfg(test)]
 mod tests {
-    use super::lost_events;
+    use super::{LiveRecording, lost_events, own_report, what_is_missing};
+    use quietcore_trace::live::OwnDisturbance;
+    use quietcore_trace::{Tally, TraceReader};
 
     /// Goal: what either says is lost, and nothing is counted twice. Method: one of each order.
     #[test]
@@ -197,5 +213,40 @@ mod tests {
         for (marked, counted, lost) in [(0, 0, 0), (5, 0, 5), (0, 7, 7), (5, 7, 7), (7, 5, 7)] {
             assert_eq!(lost_events(marked, counted), lost, "{marked} marked, {counted} counted");
         }
+    }
+    /// Goal: a recording that a signal ended says so, and no other. Method: both.
+    #[test]
+    fn a_signal_is_a_warning() {
+        let warning = |interrupted| {
+            LiveRecording { tally: Tally::default(), unknown: vec![], own: None, interrupted }.warning()
+        };
+        assert_eq!(warning(false), None);
+        assert_eq!(warning(true).as_deref(), Some("the recording was ended early by a signal"));
+    }
+
+    /// Goal: what the kernel lacks is named, but not what differs between kernels. Method: none, only such,
+    /// and two others among them.
+    #[test]
+    fn missing_tracepoints_are_named() {
+        assert_eq!(what_is_missing(&[]), None);
+        assert_eq!(what_is_missing(&["ipi/ipi_send_cpu", "timer_migration/tmigr_cpu_idle"]), None);
+        let some = ["timer/tick_stop", "ipi/ipi_send_cpu", "irq/softirq_raise"];
+        let sentence =
+            "this kernel does not have timer/tick_stop, irq/softirq_raise: figures made of them are null";
+        assert_eq!(what_is_missing(&some).as_deref(), Some(sentence));
+    }
+
+    /// Goal: our own interrupts by receiving CPU, and where we ran. Method: thread 7 on CPU 2 sends two to
+    /// CPU 5 and one to CPU 6.
+    #[test]
+    fn our_own_interrupts_are_reported() {
+        let mut own = OwnDisturbance::of(vec![7]);
+        let text = "a-7 [002] 1.0: ipi_send_cpumask: cpumask=5-6 callsite=x callback=y\n\
+                    a-7 [002] 1.0: ipi_send_cpu: cpu=5 callsite=x callback=y\n";
+        let read = TraceReader::new(text.as_bytes()).read(9, &mut |record| own.take(record));
+        read.expect("a trace");
+        let report = own_report(&own);
+        assert_eq!((report.interrupts_sent, report.interrupts_by_cpu), (3, [(5, 2), (6, 1)].into()));
+        assert_eq!(report.thread_cpus, "2");
     }
 }

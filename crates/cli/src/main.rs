@@ -24,6 +24,8 @@ mod output;
 mod predict;
 mod progress;
 mod recordings;
+mod runtime_failure;
+mod runtimes;
 mod signals;
 mod sim;
 mod sinks;

@@ -6,6 +6,7 @@ use crate::input::read;
 use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::Display;
+use crate::runtimes::{self, RuntimesRequest};
 use crate::signals::SignalFlag;
 use crate::text::{self, Page};
 use clap::Args;
@@ -20,15 +21,21 @@ use std::rc::Rc;
 use std::time::Duration;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 everything that the scenario expects holds; 1 something does not (--exit-zero makes it 0); \
-2 an error, nothing was run; 130 interrupted. Everything shown is simulated.";
+Exit codes: 0 everything that the scenario expects holds, or every promise of a runtime; 1 something does \
+not (--exit-zero makes it 0); 2 an error, nothing was run; 130 interrupted. Everything shown is simulated.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct SimArgs {
     /// A scenario, as those in scenarios/ (docs/guide/simulator.md)
-    pub(crate) scenario: PathBuf,
-    /// Replaces the scenario's seed
+    #[arg(required_unless_present = "runtimes")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Instead of a scenario: so many random runtimes, from --seed on (else from 1). Each is a set of
+    /// lanes whose threads are stopped anywhere; what breaks a promise is shown with the smallest
+    /// runtime that breaks one, too
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["scenario", "duration", "sensitivity", "perfetto"])]
+    pub(crate) runtimes: Option<u64>,
+    /// Replaces the scenario's seed; of random runtimes, the first
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
     /// Replaces the simulated time, as 500ms or 5s
@@ -61,9 +68,20 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(args: &SimArgs) -> Result<CommandOutcome, CliError> {
-    let text = read(&args.scenario)
-        .map_err(|error| CliError::Usage(format!("{}: {error}", visible_path(&args.scenario))))?;
-    let parsed = Scenario::parse(&args.scenario, &text, &read);
+    match (&args.scenario, args.runtimes) {
+        (Some(path), _) => run_scenario(args, path),
+        (None, count) => runtimes::run(RuntimesRequest {
+            count: count.expect("one of both is given"),
+            first_seed: args.seed.unwrap_or(1),
+            json: args.json,
+            exit_zero: args.exit_zero,
+        }),
+    }
+}
+
+fn run_scenario(args: &SimArgs, path: &Path) -> Result<CommandOutcome, CliError> {
+    let text = read(path).map_err(|error| CliError::Usage(format!("{}: {error}", visible_path(path))))?;
+    let parsed = Scenario::parse(path, &text, &read);
     let mut scenario = parsed.map_err(|error| CliError::Usage(error.to_string()))?;
     if let Some(seed) = args.seed {
         scenario.set_seed(seed);
@@ -76,7 +94,7 @@ pub(crate) fn run(args: &SimArgs) -> Result<CommandOutcome, CliError> {
     let mut display = Display::new();
     let options = SimOptions { sensitivity: args.sensitivity, ..SimOptions::default() };
     let mut progress = |at: quietcore_sim::SimProgress<'_>| {
-        display.show(|| format!("{}: {} of {}, {} events", at.label, at.at, at.of, at.events));
+        display.show(|| ran_so_far(&at));
         !interrupt.arrived()
     };
     let ran = scenario.run(options, &mut progress, &mut |label| files.create(label));
@@ -86,12 +104,21 @@ pub(crate) fn run(args: &SimArgs) -> Result<CommandOutcome, CliError> {
     }
     let Some(outcome) = ran? else { return Ok(CommandOutcome::Interrupted) };
     files.finish()?;
-    show(args, &scenario, &outcome)?;
+    show(args, path, &scenario, &outcome)?;
     Ok(if outcome.holds || args.exit_zero { CommandOutcome::Fine } else { CommandOutcome::Found })
 }
 
-fn show(args: &SimArgs, scenario: &Scenario, outcome: &quietcore_sim::SimOutcome) -> Result<(), CliError> {
-    let name = visible_path(&args.scenario);
+fn ran_so_far(at: &quietcore_sim::SimProgress<'_>) -> String {
+    format!("{}: {} of {}, {} events", at.label, at.at, at.of, at.events)
+}
+
+fn show(
+    args: &SimArgs,
+    path: &Path,
+    scenario: &Scenario,
+    outcome: &quietcore_sim::SimOutcome,
+) -> Result<(), CliError> {
+    let name = visible_path(path);
     if args.json {
         let (about, costs) = (scenario.about(), scenario.costs());
         return output::print_json(&Report { simulated: true, scenario: name, about, costs, outcome });
@@ -162,8 +189,17 @@ fn named(pattern: &Path, label: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::named;
+    use super::{named, ran_so_far};
+    use quietcore_core::Nanos;
     use std::path::Path;
+
+    /// Goal: a long run says what runs and how far it is. Method: figures that all differ.
+    #[test]
+    fn a_run_says_how_far_it_is() {
+        let (at, of) = (Nanos(2_000_000_000), Nanos(5_000_000_000));
+        let progress = quietcore_sim::SimProgress { label: "pull/8", at, of, events: 34 };
+        assert_eq!(ran_so_far(&progress), "pull/8: 2 s of 5 s, 34 events");
+    }
 
     /// Goal: each variant has a file of its own beside the name that was given. Method: with and without
     /// extension.

@@ -94,3 +94,60 @@ impl Sinks {
         Ok(report)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::SinkFiles;
+    use crate::args::{Cli, CliVerb, ExplainArgs};
+    use clap::Parser;
+    use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    fn args(words: &[&str]) -> ExplainArgs {
+        let words = [&["quietcore", "explain"], words].concat();
+        match Cli::try_parse_from(words).expect("options of explain").verb {
+            Some(CliVerb::Explain(args)) => args,
+            verb => panic!("{verb:?}"),
+        }
+    }
+
+    /// Goal: a file is named once. Method: each two of the three are the same.
+    #[test]
+    fn two_files_are_two_names() {
+        let refused = |words: &[&str]| SinkFiles::open(&args(words)).expect_err("the same").to_string();
+        let both = refused(&["t", "--perfetto", "no/x", "--openmetrics", "no/x"]);
+        assert_eq!(both, "--perfetto and --openmetrics are the same file no/x; name two files");
+        let perfetto = refused(&["no/x", "--perfetto", "no/x", "--openmetrics", "no/y"]);
+        assert_eq!(perfetto, "--perfetto and the trace are the same file no/x; name two files");
+        let openmetrics = refused(&["no/x", "--perfetto", "no/y", "--openmetrics", "no/x"]);
+        assert_eq!(openmetrics, "--openmetrics and the trace are the same file no/x; name two files");
+    }
+
+    /// Goal: what is made of the running kernel is for its owner alone. Method: both files, from a recording
+    /// and live, beside a file that the standard library makes.
+    #[test]
+    fn live_files_are_private() {
+        let folder = std::env::temp_dir().join(format!("quietcore-sinks-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let usual = folder.join("usual");
+        std::fs::write(&usual, "").unwrap();
+        let mode = |file: &Path| std::fs::metadata(file).unwrap().permissions().mode() & 0o777;
+        for (name, input) in [("live", ["--live", "1s"].as_slice()), ("file", &["no/trace"])] {
+            let files = ["a", "b"].map(|file| folder.join(format!("{name}-{file}")));
+            let [a, b] = files.each_ref().map(|file| file.to_str().unwrap());
+            let opened =
+                SinkFiles::open(&args(&[input, &["--perfetto", a, "--openmetrics", b]].concat())).unwrap();
+            for (file, (named, mut sink)) in
+                files.iter().zip([opened.perfetto, opened.openmetrics].map(Option::unwrap))
+            {
+                assert_eq!(&named, file);
+                sink.write_all(b"x").unwrap();
+                sink.finish().unwrap();
+                let expected = if name == "live" { 0o600 } else { mode(&usual) };
+                assert_eq!(mode(file), expected, "{file:?}");
+            }
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

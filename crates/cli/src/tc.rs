@@ -186,6 +186,7 @@ mod tests {
         assert_eq!(ask("qd add dev eth1 root fq"), Ok(0));
         assert_eq!(ask("class show dev eth3"), Ok(1));
         assert_eq!(of(Some("two"), "filter show dev eth2"), Ok(1));
+        assert_eq!(ask("filter add dev eth3 parent 1: protocol ip prio 1 matchall classid 1:1"), Ok(1));
         assert_eq!(of(Some("one"), "qd show"), Ok(0));
         insta::assert_snapshot!(
             "refused",

@@ -5,6 +5,7 @@
 //! where a line break in one of them would look like a line of ours.
 
 use quietcore_trace::visible_lines;
+use std::ffi::OsString;
 use std::io::IsTerminal;
 
 /// How a word is shown on a terminal.
@@ -49,9 +50,14 @@ pub(crate) enum Colours {
 impl Colours {
     /// On a terminal, and never with NO_COLOR.
     pub(crate) fn of_stdout() -> Self {
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        if std::io::stdout().is_terminal() && !no_color && !is_dumb { Self::On } else { Self::Off }
+        let of_terminal = || Self::of_terminal(&|name| std::env::var_os(name));
+        if std::io::stdout().is_terminal() { of_terminal() } else { Self::Off }
+    }
+
+    fn of_terminal(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let no_color = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let is_dumb = variable("TERM").is_some_and(|value| value == "dumb");
+        if no_color || is_dumb { Self::Off } else { Self::On }
     }
 }
 
@@ -86,6 +92,23 @@ pub(crate) fn columns(line: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{Colours, Style, guarded};
+    use std::ffi::OsString;
+
+    /// Goal: a terminal has colours unless its user or its kind says otherwise. Method: the two variables,
+    /// set, empty and missing.
+    #[test]
+    fn the_environment_switches_colours_off() {
+        for (no_color, term, colours) in [
+            (None, None, Colours::On),
+            (None, Some("xterm"), Colours::On),
+            (Some(""), Some("xterm"), Colours::On),
+            (Some("0"), Some("xterm"), Colours::Off),
+            (None, Some("dumb"), Colours::Off),
+        ] {
+            let variable = |name: &str| if name == "NO_COLOR" { no_color } else { term }.map(OsString::from);
+            assert_eq!(Colours::of_terminal(&variable), colours, "{no_color:?}, {term:?}");
+        }
+    }
 
     /// Goal: our colours pass where there are any, and no other sequence ever does.
     #[test]

@@ -4,7 +4,7 @@ use crate::args::VerifyArgs;
 use crate::error::CliError;
 use crate::outcome::CommandOutcome;
 use crate::output;
-use crate::progress::Display;
+use crate::progress::{Display, read_so_far};
 use crate::signals::SignalFlag;
 use crate::text::{self, Page};
 use quietcore_trace::{Progress, TraceReader, visible_path};
@@ -28,19 +28,22 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<CommandOutcome, CliError> {
         if is_over() {
             break;
         }
-        display.show(|| format!("{} MiB, {} events", reader.bytes_read() >> 20, reader.tally().events));
+        display.show(|| read_so_far(&reader));
     }
     display.clear();
     let mut verification = verify.finish(&reader);
-    if is_over() {
-        verification.incomplete.push("ended early by a signal: the rest was not read".to_owned());
-    }
+    let outcome = outcome(args, &mut verification, is_over());
     show(args, &verification)?;
-    Ok(match verification.ok {
-        _ if is_over() => CommandOutcome::Interrupted,
-        false if !args.exit_zero => CommandOutcome::Found,
-        _ => CommandOutcome::Fine,
-    })
+    Ok(outcome)
+}
+
+/// What the exit code says; a verification that a signal ended says so itself, too.
+fn outcome(args: &VerifyArgs, verification: &mut Verification, is_over: bool) -> CommandOutcome {
+    if is_over {
+        verification.incomplete.push("ended early by a signal: the rest was not read".to_owned());
+        return CommandOutcome::Interrupted;
+    }
+    if verification.ok || args.exit_zero { CommandOutcome::Fine } else { CommandOutcome::Found }
 }
 
 fn show(args: &VerifyArgs, verification: &Verification) -> Result<(), CliError> {
@@ -48,4 +51,39 @@ fn show(args: &VerifyArgs, verification: &Verification) -> Result<(), CliError> 
         return output::print_json(verification);
     }
     Page::print(|page| text::verification(page, &visible_path(&args.trace), verification))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::outcome;
+    use crate::args::{Cli, CliVerb};
+    use crate::outcome::CommandOutcome::{Fine, Found, Interrupted};
+    use clap::Parser;
+    use quietcore_trace::TraceReader;
+    use quietcore_verify::Verify;
+
+    /// Goal: a signal comes before a mismatch, and is said. Method: all combinations.
+    #[test]
+    fn a_signal_is_said_and_comes_first() {
+        for (ok, options, is_over, expected) in [
+            (true, &[][..], false, Fine),
+            (false, &[], false, Found),
+            (false, &["--exit-zero"], false, Fine),
+            (true, &[], true, Interrupted),
+            (false, &[], true, Interrupted),
+            (false, &["--exit-zero"], true, Interrupted),
+        ] {
+            let words = [&["quietcore", "verify", "x"], options].concat();
+            let cli = Cli::try_parse_from(words).expect("options of verify");
+            let Some(CliVerb::Verify(args)) = cli.verb else { panic!("{:?}", cli.verb) };
+            let reader = TraceReader::new(&b""[..]);
+            let mut verification = Verify::new(reader.header()).finish(&reader);
+            verification.ok = ok;
+            let already = verification.incomplete.len();
+            assert_eq!(outcome(&args, &mut verification, is_over), expected, "{ok}, {options:?}, {is_over}");
+            let said: &[&str] =
+                if is_over { &["ended early by a signal: the rest was not read"] } else { &[] };
+            assert_eq!(verification.incomplete[already..], *said, "{ok}, {options:?}, {is_over}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::args::value::PolicyArg;
 use crate::error::CliError;
 use crate::outcome::CommandOutcome;
 use crate::output;
-use crate::progress::Display;
+use crate::progress::{Display, read_so_far};
 use crate::text::{self, Page};
 use crate::whatif_comparison::{RecordedKernel, WhatifComparison};
 use quietcore_core::CpuSet;
@@ -49,14 +49,7 @@ fn read(args: &WhatIfArgs) -> Result<(Explanation, RecordedLoad), CliError> {
         TraceReader::new(quietcore_trace::open_expanding(&args.trace, args.expansion.max_expansion)?);
     reader.read_header().map_err(failed)?;
     let options = options(args, reader.header())?;
-    let facts = LoadFacts {
-        cpu_count: options.cpu_count,
-        hz: reader.header().hz,
-        model: options.kernel.as_ref().map(KernelRelease::timer_model),
-        timer_migration: options.timer_migration,
-        isolated: options.isolated.clone(),
-        nohz_full: options.nohz_full.clone(),
-    };
+    let facts = facts(&options, reader.header().hz);
     let (mut explain, mut load) = (Explain::new(options), LoadReader::new());
     let mut display = Display::new();
     let mut take = |record: &quietcore_trace::Record<'_>| {
@@ -72,7 +65,7 @@ fn read(args: &WhatIfArgs) -> Result<(Explanation, RecordedLoad), CliError> {
         if turn == Progress::Finished {
             break;
         }
-        display.show(|| format!("{} MiB, {} events", reader.bytes_read() >> 20, reader.tally().events));
+        display.show(|| read_so_far(&reader));
     }
     display.clear();
     if reader.tally().clock_without_unit {
@@ -87,6 +80,17 @@ fn read(args: &WhatIfArgs) -> Result<(Explanation, RecordedLoad), CliError> {
     }
     let load = load.finish(facts).map_err(|error| refused(&args.trace, &error))?;
     Ok((report, load))
+}
+
+fn facts(options: &ExplainOptions, hz: Option<u32>) -> LoadFacts {
+    LoadFacts {
+        cpu_count: options.cpu_count,
+        hz,
+        model: options.kernel.as_ref().map(KernelRelease::timer_model),
+        timer_migration: options.timer_migration,
+        isolated: options.isolated.clone(),
+        nohz_full: options.nohz_full.clone(),
+    }
 }
 
 /// The isolated set decides what is foreign, so it must be known: `--isolated`, or the recording's list.
@@ -148,3 +152,6 @@ fn recorded<'a>(report: &'a Explanation, load: &RecordedLoad) -> RecordedKernel<
         warnings: &report.warnings,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -206,6 +206,24 @@ fn what_is_explained_depends_on_the_options() {
     assert!(option["evicted"].as_u64() > Some(0), "{option}");
 }
 
+/// Goal: the files besides the report are of the same recording. Method: both, of a bundled one.
+#[test]
+fn the_files_besides_the_report_are_of_the_same_recording() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("files-besides");
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let [perfetto, metrics] = ["t.pftrace", "m.prom"].map(|name| folder.join(name).display().to_string());
+    let trace = "recordings/g612-c16-iso.txt.zst";
+    let output = quietcore(&["explain", trace, "--perfetto", &perfetto, "--openmetrics", &metrics]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let metrics = std::fs::read_to_string(metrics).expect("it was written");
+    assert!(metrics.contains("\nquietcore_foreign_expiries 74\n"), "{metrics}");
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    let perfetto = std::fs::read(perfetto).expect("it was written");
+    let has = |name: &[u8]| perfetto.windows(name.len()).any(|bytes| bytes == name);
+    assert!(perfetto.first() == Some(&0x0a) && has(b"process_timeout"), "{} bytes", perfetto.len());
+    std::fs::remove_dir_all(folder).expect("it is ours");
+}
+
 /// Goal: no line that is not a command to copy is wider than 100 columns.
 #[test]
 fn text_fits_100_columns() {

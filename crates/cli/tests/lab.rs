@@ -2,7 +2,7 @@
 
 use quietcore_lab::number;
 use quietcore_sim::{Cost, CostTable};
-use quietcore_testing::has_two_cpus;
+use quietcore_testing::{has_two_cpus, left_out};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -88,11 +88,14 @@ fn a_row_has_text_json_and_files() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    assert!(!shown.contains("Interrupted"), "{shown}");
     let html = std::fs::read_to_string(&page).expect("it was written");
     assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
     assert!(html.contains("quietcore lab oslat --span 200ms --rounds 1"));
     let trace = std::fs::read(&trace).expect("it was written");
     assert_eq!(trace.first(), Some(&0x0a), "a Perfetto trace begins with a packet");
+    let callback = b"driver work (oslat exclusion on, tid ";
+    assert!(trace.windows(callback.len()).any(|bytes| bytes == callback), "a callback is in the trace");
     assert_eq!(std::fs::read_dir(&folder).expect("ours").count(), 2, "nothing else is left");
     std::fs::remove_dir_all(folder).expect("it is ours");
     let json = lab(&[&short[..], &["--json", "--no-sim"]].concat());
@@ -103,6 +106,26 @@ fn a_row_has_text_json_and_files() {
     assert_eq!((&row["experiment"], &row["rounds"]), (&"oslat".into(), &1.into()));
     assert_eq!(row["simulated"], serde_json::Value::Null);
     assert_eq!(row["variants"][2]["figures"][0]["rounds"], serde_json::json!([0.0]));
+}
+
+/// Goal: a quick run says that it is one and what runs it again, and leaves loads out. Method: the JSON of
+/// two rounds of a row of loads.
+#[test]
+fn a_quick_run_says_so() {
+    if !has_two_cpus("a_quick_run_says_so") {
+        return;
+    }
+    let json = lab(&["dbench", "--quick", "--span", "60ms", "--rounds", "2", "--no-sim", "--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!((&value["complete"], &value["quick"]), (&true.into(), &true.into()));
+    let row = &value["rows"][0];
+    assert_eq!((&row["rounds"], &row["span_ms"]), (&2.into(), &60.into()));
+    assert_eq!(row["command"], "quietcore lab dbench --quick --span 60ms --rounds 2");
+    let figures = row["variants"][3]["figures"].as_array().expect("a list");
+    let measured =
+        figures.iter().filter(|figure| figure["rounds"].as_array().is_some_and(|all| all.len() == 2));
+    let names: Vec<&str> = measured.filter_map(|figure| figure["name"].as_str()).collect();
+    assert_eq!(names[..3], ["1 pair", "8 pairs", "128 pairs"], "{names:?}");
 }
 
 /// Goal: Ctrl-C ends a run in order: what was measured is printed, the report is written, the exit code is
@@ -119,14 +142,16 @@ fn an_interrupted_run_prints_what_it_has() {
         command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("quietcore runs");
     let mut said = BufReader::new(child.stderr.take().expect("piped")).lines();
     let second = said.find(|line| line.as_ref().is_ok_and(|line| line.contains("(2 of ")));
-    assert!(second.is_some(), "it says which row begins");
+    // Two rounds of three variants.
+    let sentence = second.expect("it says which row begins").expect("UTF-8");
+    assert_eq!(sentence, "quietcore: lab oslat (2 of 8), about 2 s");
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is ours");
     let mut shown = String::new();
     child.stdout.take().expect("piped").read_to_string(&mut shown).expect("UTF-8");
     assert_eq!(child.wait().expect("it ends").code(), Some(130), "{shown}");
     assert!(shown.contains("mq-netem:") && !shown.contains("Simulated"), "{shown}");
-    assert!(shown.ends_with("Interrupted: this is what was measured until then.\n"), "{shown}");
+    assert!(shown.ends_with("\n\nInterrupted: this is what was measured until then.\n"), "{shown}");
     let html = std::fs::read_to_string(&page).expect("it was written");
     assert!(html.contains("Interrupted"));
     assert_eq!(std::fs::read_dir(&folder).expect("ours").count(), 1, "nothing else is left");
@@ -161,7 +186,48 @@ fn predictions_come_first() {
     }
 }
 
-/// Goal: the costs of this machine are shown, and written as a file that says the same.
+/// Goal: costs are frozen in a file before anything is predicted; Ctrl-C ends the run in order, with what was
+/// predicted as text. Method: costs of this machine, stopped when the first measurement is about to begin.
+#[test]
+fn interrupted_predictions_are_printed() {
+    if !has_two_cpus("interrupted_predictions_are_printed") {
+        return;
+    }
+    let folder = folder("frozen");
+    let file = folder.join("costs.toml");
+    let args = ["predict", "-o", file.to_str().expect("UTF-8"), "--span", "300ms"];
+    let mut child =
+        command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("quietcore runs");
+    let said = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let mut lines = Vec::new();
+    for line in said.map(|line| line.expect("UTF-8")) {
+        lines.push(line);
+        if lines.iter().filter(|line| line.starts_with("quietcore: predicted, ")).count() == 10 {
+            break;
+        }
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is ours");
+    let mut shown = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut shown).expect("UTF-8");
+    let code = child.wait().expect("it ends").code();
+    if lines.iter().any(|line| line.contains("not one sample of it")) {
+        return left_out("interrupted_predictions_are_printed", lines.join("; "));
+    }
+    assert_eq!((code, &lines[0][..]), (Some(130), "quietcore: calibrating: some seconds"), "{lines:?}");
+    assert!(shown.starts_with("quietcore lab predict (simulated first, then measured)\n"), "{shown}");
+    assert!(shown.ends_with("Interrupted: this is what was measured until then.\n"), "{shown}");
+    let written = std::fs::read_to_string(&file).expect("it was written");
+    let costs = CostTable::parse(&file, &written).expect("a file of costs");
+    for cost in Cost::ALL {
+        let ns = costs.get(cost).expect("all are measured").ns;
+        assert!(shown.contains(&format!("\n  {:<16} {ns:>10.1}  ", cost.name())), "{}: {shown}", cost.name());
+    }
+    std::fs::remove_dir_all(folder).expect("it is ours");
+}
+
+/// Goal: the costs of this machine are shown, or said to be missing, and written as a file that says the
+/// same; as JSON, too. Method: twice, with a file and without.
 #[test]
 fn costs_are_shown_and_written() {
     if !has_two_cpus("costs_are_shown_and_written") {
@@ -178,9 +244,21 @@ fn costs_are_shown_and_written() {
     let written = std::fs::read_to_string(&file).expect("it was written");
     let costs = CostTable::parse(&file, &written).expect("a file of costs");
     assert!(shown.starts_with("\nCosts of this machine, in ns: median"), "{shown}");
-    for (cost, value) in Cost::ALL.iter().filter_map(|&cost| Some((cost, costs.get(cost)?))) {
-        let row = format!("\n  {:<16} {:>9.1}  ", cost.name(), value.ns);
+    for cost in Cost::ALL {
+        let row = costs.get(cost).map(|value| format!("\n  {:<16} {:>9.1}  ", cost.name(), value.ns));
+        let row = row.unwrap_or_else(|| format!("\n  note                        {}: not one", cost.name()));
         assert!(shown.contains(&row), "{row}: {shown}");
+    }
+    let json = Command::new(env!("CARGO_BIN_EXE_quietcore"))
+        .args(["calibrate", "--json"])
+        .output()
+        .expect("quietcore runs");
+    assert_eq!(json.status.code(), Some(0), "{json:?}");
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    for cost in Cost::ALL {
+        let is_there = value["values"][cost.name()]["ns"].is_number();
+        let is_missing = text(&json.stderr).contains(&format!("quietcore: {}: not one", cost.name()));
+        assert!(is_there != is_missing, "{}: {json:?}", cost.name());
     }
     std::fs::remove_dir_all(folder).expect("it is ours");
 }

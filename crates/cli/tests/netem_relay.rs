@@ -62,6 +62,24 @@ fn listens(introduction: &str, peer: &str) -> String {
     rest.split(',').next().expect("an address").to_owned()
 }
 
+/// One datagram each way, one that the first device's discipline dropped, one of a stranger at the first end.
+/// Figures of the discipline that delayed went with it; packets that were taken out are counted throughout.
+fn assert_last_words(figures: &str, name: &str, [first, second]: [&str; 2], devices: &[String; 2]) {
+    let ends = format!(
+        "\nends of {name}\n\
+         \x20 {first}: 2 datagrams received, 1 sent, 0 refused, 0 not sent; 1 of strangers thrown away\n\
+         \x20 {second}: 1 datagrams received, 1 sent, 0 refused, 0 not sent; 0 of strangers thrown away\n"
+    );
+    assert!(figures.starts_with(&ends), "{figures}");
+    for (device, [sent, dropped, refused, taken_out]) in devices.iter().zip([[0, 1, 0, 1], [1, 0, 0, 1]]) {
+        let (_, table) = figures.split_once(&format!("\n{device} of {name}\n")).expect("its table");
+        let words: Vec<&str> = table.lines().nth(1).expect("its queue").split_whitespace().collect();
+        let number = |at: usize| words[at].parse::<u64>().expect("a count");
+        assert_eq!((words[0], number(2), number(3), number(4)), ("0", sent, dropped, refused), "{figures}");
+        assert_eq!(number(5) + number(6), taken_out, "{figures}");
+    }
+}
+
 /// Goal: two programs talk through the relay, tc shapes it, and the figures tell. Method: the whole of it: a
 /// script, datagrams, a line of tc, Ctrl-C, JSON.
 #[test]
@@ -107,16 +125,20 @@ fn two_programs_talk_and_tc_shapes_it() {
     );
     let changed = output(&["tc", "qdisc", "replace", "dev", &devices[0], "root", "pfifo", "limit", "0"]);
     assert!(changed.status.success(), "{}", String::from_utf8_lossy(&changed.stderr));
-    one.send_to(b"lost", &to_a).expect("loopback takes it");
     let (stranger, _) = socket();
     stranger.send_to(b"let me in", &to_a).expect("loopback takes it");
+    one.send_to(b"lost", &to_a).expect("loopback takes it");
+    let end = Instant::now() + PATIENCE;
+    let drops = || output(&["tc", "-s", "qdisc", "show", "dev", &devices[0]]).stdout;
+    while !String::from_utf8_lossy(&drops()).contains("dropped 1") {
+        assert!(Instant::now() < end, "nothing is dropped: {}", String::from_utf8_lossy(&drops()));
+    }
     let refused = output(&["tc", "qdisc", "add", "dev", "nowhere", "root", "fq"]);
     assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
 
     let (figures, code) = running.end();
     assert_eq!(code, Some(130), "{figures}");
-    assert!(figures.contains(&format!("{second}: 1 datagrams received, 1 sent, 0 refused")), "{figures}");
-    assert!(figures.contains(&format!("{} of {name}", devices[1])), "{figures}");
+    assert_last_words(&figures, &name, [&first, &second], &devices);
     std::fs::remove_file(script).expect("it was made");
     let _free = UdpSocket::bind(to_a).expect("it is free again");
 }

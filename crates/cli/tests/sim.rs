@@ -39,6 +39,9 @@ fn exit_codes_say_what_happened() {
         (vec!["sim", &holds, "--perfetto", "no/such/folder/x"], 2),
         (vec!["sim", "no/such/file"], 2),
         (vec!["sim"], 2),
+        (vec!["sim", "--runtimes", "2"], 0),
+        (vec!["sim", "--runtimes", "2", "--duration", "1s"], 2),
+        (vec!["sim", &holds, "--runtimes", "2"], 2),
     ] {
         let output = quietcore(&args);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
@@ -99,4 +102,20 @@ fn each_variant_has_its_perfetto_file() {
         assert!(bytes.first() == Some(&0x0a) && bytes.windows(8).any(|word| word == b"periodic"), "{name}");
     }
     std::fs::remove_dir_all(folder).expect("it is ours");
+}
+
+/// Goal: random runtimes are played from the seed that was asked for, and said to be simulated. Method: two
+/// of them as JSON, and one of the two alone.
+#[test]
+fn runtimes_are_played_from_a_seed() {
+    let json = |args: &[&str]| -> serde_json::Value {
+        let output = quietcore(&[&["sim", "--json", "--runtimes"], args].concat());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let (both, second) = (json(&["2", "--seed", "7"]), json(&["1", "--seed", "8"]));
+    assert_eq!((&both["simulated"], &both["failure"]), (&true.into(), &serde_json::Value::Null));
+    assert_eq!((&both["first_seed"], &both["runs"], &second["runs"]), (&7.into(), &2.into(), &1.into()));
+    let events = |of: &serde_json::Value| of["events"].as_u64().expect("a number");
+    assert!(events(&second) > 0 && events(&both) > events(&second));
 }

@@ -24,6 +24,8 @@ pub struct Actions {
     /// The first word of `more` that is not 0; its length when there is none.
     first: usize,
     alarm: Option<Nanos>,
+    /// The deadline word was changed.
+    must_program: bool,
 }
 
 const _: () = assert!(size_of::<Actions>() <= 64);
@@ -35,7 +37,7 @@ impl Actions {
     pub fn new(cpu_limit: u16) -> Self {
         let words = usize::from(cpu_limit).div_ceil(WORD).saturating_sub(1);
         let more = if words == 0 { Box::default() } else { vec![0; words].into() };
-        Self { kicks: 0, more, first: words, alarm: None }
+        Self { kicks: 0, more, first: words, alarm: None, must_program: false }
     }
 
     /// Asks for `cpu` to look again at once. Twice is as good as once.
@@ -78,11 +80,24 @@ impl Actions {
         self.alarm.take()
     }
 
+    /// Asks that the timer of the [deadline](crate::lane::Deadline::program) is programmed: a moment that it
+    /// follows was changed.
+    pub const fn program_timer(&mut self) {
+        self.must_program = true;
+    }
+
+    /// Whether the timer of the deadline is to be programmed, once.
+    #[inline]
+    #[must_use = "a timer that is not programmed wakes nobody"]
+    pub const fn take_program(&mut self) -> bool {
+        core::mem::replace(&mut self.must_program, false)
+    }
+
     /// Whether there is nothing to do.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.kicks == 0 && self.first == self.more.len() && self.alarm.is_none()
+        self.kicks == 0 && self.first == self.more.len() && self.alarm.is_none() && !self.must_program
     }
 }
 

@@ -13,6 +13,7 @@ mod actions;
 mod base;
 mod cpu;
 mod cpu_text;
+pub mod lane;
 mod lock;
 mod machine;
 pub mod place;

@@ -8,9 +8,9 @@
 //! Absent: anything that waits. A lock comes from the world.
 
 #[cfg(not(loom))]
-pub(crate) use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+pub(crate) use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 /// Marks a place between two steps, where another CPU may come in.
 macro_rules! interleave {
@@ -76,3 +76,6 @@ pub mod script {
         }
     }
 }
+
+#[cfg(all(test, loom))]
+pub(crate) mod models;

@@ -10,7 +10,7 @@ use crate::result::{Number, QC_ERROR_INVALID, QC_OK, guard, optional_place, plac
 use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
 use core::time::Duration;
-use quietcore_live::{CpuSet, Machine, MachineBuilder};
+use quietcore_live::{CpuSet, Machine, MachineBuilder, isolation::IsolationReport};
 use std::sync::{Mutex, PoisonError};
 
 /// A machine: timers on the threads of this process. Opaque; never freed.
@@ -233,6 +233,18 @@ pub struct qc_isolation {
     pub still_running: u64,
 }
 
+impl qc_isolation {
+    /// As much of it as the caller's structure of `size` bytes has room for.
+    fn of(done: &IsolationReport, size: usize) -> Self {
+        Self {
+            size: size.min(size_of::<Self>()),
+            evacuated: done.evacuated as u64,
+            pinned_left: done.pinned_left as u64,
+            still_running: done.still_running.len() as u64,
+        }
+    }
+}
+
 /// From now on the CPUs of `list` ("2-3"; "" for none) are isolated, and no others: nothing foreign starts on
 /// them. Fills in `report`, whose `size` the caller has written, unless it is NULL. A callback that an
 /// isolated CPU runs for others is waited for, 100 ms at most. NULL for `machine` is the default one. Any
@@ -256,12 +268,7 @@ pub unsafe extern "C" fn qc_machine_set_isolated(
         }
         let done = machine_at(machine)?.set_isolated(&isolated).map_err(Number::number)?;
         if let (Some(report), Some(size)) = (report, size) {
-            let filled = qc_isolation {
-                size: size.min(size_of::<qc_isolation>()),
-                evacuated: done.evacuated as u64,
-                pinned_left: done.pinned_left as u64,
-                still_running: done.still_running.len() as u64,
-            };
+            let filled = qc_isolation::of(&done, size);
             let from = (&raw const filled).cast::<u8>();
             // SAFETY: the caller's structure has `size` bytes; ours is made of words, all written.
             unsafe { core::ptr::copy_nonoverlapping(from, report.as_ptr().cast::<u8>(), filled.size) };
@@ -280,4 +287,53 @@ pub unsafe extern "C" fn qc_now(machine: *const qc_machine) -> u64 {
         Ok(QC_OK)
     });
     now
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{IsolationReport, Machine, qc_isolation, qc_machine_options};
+    use core::time::Duration;
+
+    /// Goal: each option is what it sets, and what is 0 or NULL has its default. Method: all of them, no two
+    /// alike; what is built is that of the same calls in Rust.
+    #[test]
+    fn every_option_is_what_it_sets() {
+        let options = qc_machine_options {
+            tick: 3_000_000,
+            stall_after: 70_000_000,
+            cpus: c"0-5".as_ptr(),
+            isolated: c"4".as_ptr(),
+            lanes: c"1-2".as_ptr(),
+            spare_lanes: 3,
+            ..qc_machine_options::DEFAULT
+        };
+        let set = |list: &str| list.parse().expect("a list");
+        let same = Machine::builder()
+            .tick(Duration::from_millis(3))
+            .stall_after(Duration::from_millis(70))
+            .cpus(set("0-5"))
+            .isolated(set("4"))
+            .lanes(set("1-2"))
+            .spare_lanes(3);
+        // SAFETY: the lists are strings.
+        let (built, default) = unsafe { (options.builder(), qc_machine_options::DEFAULT.builder()) };
+        assert_eq!(format!("{:?}", built.expect("lists")), format!("{same:?}"));
+        assert_eq!(format!("{:?}", default.expect("no lists")), format!("{:?}", Machine::builder()));
+    }
+
+    /// Goal: each field of a change of isolation is its own figure; as much is filled in as has room. Method:
+    /// figures that all differ; a caller that knows less than this version, the same, and more.
+    #[test]
+    fn each_field_of_a_change_is_its_own_figure() {
+        let set = |list: &str| list.parse().expect("a list");
+        let (joined, left) = (set("1-4"), set("5-9"));
+        let done =
+            IsolationReport { evacuated: 2, pinned_left: 7, still_running: set("5,6,9"), joined, left };
+        // Four words of eight bytes; CPUs 5, 6 and 9 are three.
+        for (size, filled) in [(24, 24), (32, 32), (40, 32)] {
+            let told = qc_isolation::of(&done, size);
+            let fields = (told.size, told.evacuated, told.pinned_left, told.still_running);
+            assert_eq!(fields, (filled, 2, 7, 3), "{size}");
+        }
+    }
 }

@@ -34,6 +34,7 @@ pub mod lane;
 mod machine;
 mod machine_ref;
 pub mod metrics;
+mod panic;
 mod payload;
 mod probe;
 mod run_queue;

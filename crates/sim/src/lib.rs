@@ -7,12 +7,12 @@
 //! Invariants: all randomness comes from the seed; what happens at equal times is shuffled by it; costs come
 //! from measurements or citations, never from the figure to be shown. Deliberately absent: real time,
 //! threads, memory ordering (the models of the core see to that), and any opinion about real kernels.
-#![forbid(unsafe_code)]
 
 mod engine;
 mod figures;
 mod play;
 mod run;
+mod runtime;
 mod scenario;
 mod script;
 mod world;
@@ -23,6 +23,10 @@ pub use figures::{
 };
 pub use run::{
     CostRange, ExpectVerdict, PerfettoSink, ShownValue, SimOptions, SimOutcome, SimProgress, VariantOutcome,
+};
+pub use runtime::{
+    RuntimeCounts, RuntimeFaults, RuntimePlan, RuntimeRun, RuntimesOutcome, run_runtime, run_runtimes,
+    smallest_failure, tell_runtime,
 };
 pub use scenario::{Cost, CostTable, CostValue, MeasuredOn, Scenario, ScenarioError};
 pub use script::{ScriptEvent, ScriptOccurrence, ScriptStep, ScriptVerb};

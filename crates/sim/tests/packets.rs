@@ -131,6 +131,22 @@ fn waiting_for_a_lock_is_time_of_a_cpu() {
     assert!(long.busy_share > short.busy_share);
 }
 
+/// Goal: the time until a lock's line is there is time waited, also for a lock that is free. Method: one
+/// packet at a time, sent by the first CPU and taken out by the second, which is busy and gets the watchdog.
+#[test]
+fn a_line_that_has_to_come_is_waited_for() {
+    let found = figures(&format!(
+        "duration = \"21ms\"\n[machine]\ncpus = 2\npolicy = \"push\"\n[[load.busy]]\ncpus = \"1\"\nnormal = true\n\
+         [[load.packets]]\ncpus = \"0\"\nwindow = 1\nwatchdog = \"movable\"\n{}{COSTS}",
+        queues(1, 1000)
+    ));
+    let packets = found.packets.as_ref().expect("there is a queue");
+    // A packet every 3 ms. The first one's watchdog stays, as the other CPU is not busy yet, and so does the
+    // line. The five that follow move it twice each: to the second CPU, and back when the next is sent.
+    let lock = (packets.lock_waits, packets.lock_wait_ns);
+    assert_eq!((packets.at_home, packets.elsewhere, lock), (1, 5, (0, 5 * 2 * 60)), "{packets:?}");
+}
+
 /// Goal: a mistake is named by its key, and what would be right is said. Method: one of each kind.
 #[test]
 fn mistakes_are_named() {

@@ -302,3 +302,34 @@ impl Drop for BlockedThread<'_> {
         drop(left);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BlockedThread, Flavor, Machine, Workers};
+
+    /// Goal: a `current_thread` runtime has one worker as long as a thread is in `block_on`, and none after
+    /// the last. Method: two threads come and go, then one more; its workers after each step.
+    #[test]
+    fn one_worker_for_all_blocked_threads() {
+        let machine = Machine::start().expect("starts");
+        let workers = Workers::new(machine, Flavor::CurrentThread, 1);
+        let seen = || {
+            let state = workers.lock();
+            (state.blocked_threads, state.slots.len())
+        };
+        assert_eq!(seen(), (0, 0));
+        let first = BlockedThread::new(&workers);
+        assert_eq!(seen(), (1, 1));
+        let second = BlockedThread::new(&workers);
+        assert_eq!(seen(), (2, 1));
+        drop(first);
+        assert_eq!(seen(), (1, 1));
+        drop(second);
+        assert_eq!(seen(), (0, 0));
+        let third = BlockedThread::new(&workers);
+        assert_eq!(seen(), (1, 1));
+        drop(third);
+        assert_eq!(seen(), (0, 0));
+        machine.shutdown();
+    }
+}

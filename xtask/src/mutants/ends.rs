@@ -22,10 +22,10 @@ pub(super) const ENDS: &[Mutant] = &[
     Mutant {
         name: "end-pushed-away",
         rule: "no transition leads away from the end",
-        file: "crates/live/src/words/alarm.rs",
+        file: "crates/core/src/lane/deadline.rs",
         right: "if seen == Some(END) {",
         wrong: "if seen == Some(END) && at == seen {",
-        killers: &[Killer::Test(Suite::LiveUnits, "words::alarm::tests::nothing_moves_the_end")],
+        killers: &[Killer::Test(Suite::Units, "lane::deadline::tests::nothing_moves_the_end")],
     },
     Mutant {
         name: "end-without-close",

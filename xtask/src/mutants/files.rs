@@ -143,8 +143,8 @@ pub(super) const FILES: &[Mutant] = &[
         name: "broken-in-silence",
         rule: "a machine whose helper died takes no arms",
         file: "crates/live/src/machine/helper.rs",
-        right: ".is_err() && self.life.break_down()",
-        wrong: ".is_err() && self.life.is_broken()",
+        right: ".is_none() && self.life.break_down()",
+        wrong: ".is_none() && self.life.is_broken()",
         killers: &[Test(LiveUnits, "machine::tests::a_machine_whose_helper_died_says_so")],
     },
     Mutant {

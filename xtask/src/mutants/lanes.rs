@@ -149,8 +149,8 @@ pub(super) const LANES: &[Mutant] = &[
         name: "waits-on-what-is-left",
         rule: "a lane asks once more before it waits",
         file: "crates/live/src/lane/wait.rs",
-        right: "let has_items = self.has_items();",
-        wrong: "let has_items = false;",
+        right: "queue.doorbell.is_rung() || !self.machine",
+        wrong: "queue.doorbell.is_rung() && false || !self.machine",
         killers: &[Test(Tasks, "rules::no_wait_while_something_is_left")],
     },
     Mutant {

@@ -23,6 +23,7 @@ mod packets;
 mod realtime;
 mod schedulers;
 mod simulated;
+mod waiting;
 mod words;
 
 use crate::workspace::{Failure, Workspace, exit_code, run, shown};
@@ -53,6 +54,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("real-time tasks and softirqs", realtime::REALTIME),
     ("words that threads share", words::WORDS),
     ("rules of lanes, tasks and softirqs", lanes::LANES),
+    ("rules of lanes that wait or are stuck", waiting::WAITING),
     ("packet schedulers and their queues", packets::PACKETS),
     ("figures of explain", figures::EXPLAIN),
     ("slices of Perfetto traces", figures::SLICES),

@@ -1,7 +1,8 @@
 //! The check-up's page, of a copied host and of hand-made reports, and what it says to type next.
 
-use super::{CheckUp, Recording, finding_lines, next_command, show};
+use super::{CheckUp, Recording, finding_lines, next_command, or_why_not, show};
 use crate::doctor::{self, Doctor};
+use crate::error::CliError;
 use crate::explain::LiveExplanation;
 use crate::text::Page;
 use crate::text::explanation_fixture::explanation;
@@ -90,4 +91,32 @@ fn the_next_command_is_about_what_was_found() {
     ] {
         assert_eq!(&next_command(&host(name), live), next, "{name}");
     }
+}
+
+/// Goal: where the running kernel cannot be recorded the tour goes on and says why; any other error ends it.
+/// Method: each of them.
+#[test]
+fn what_cannot_be_recorded_is_said() {
+    for interrupted in [true, false] {
+        let recorded = or_why_not(Ok((live(vec![finding("n", Severity::Note)]), interrupted)));
+        let (explanation, why, was_interrupted) = recorded.expect("it was recorded");
+        assert_eq!((explanation.is_some(), why, was_interrupted), (true, None, interrupted));
+    }
+    let (explanation, why, interrupted) =
+        or_why_not(Err(CliError::Live("no tracefs".to_owned()))).expect("a tour");
+    assert!(explanation.is_none());
+    assert_eq!((why.as_deref(), interrupted), (Some("no tracefs"), false));
+    assert!(or_why_not(Err(CliError::ClosedPipe)).is_err());
+    let check_up = CheckUp {
+        schema: 2,
+        doctor: host("telco-6.12"),
+        live: None,
+        live_not_possible: why,
+        recordings: vec![],
+        next: String::new(),
+    };
+    let mut page = Page::plain();
+    show(&mut page, &check_up);
+    let shown = page.into_text();
+    assert!(shown.contains("\nThe running kernel\n  not recorded: no tracefs\n"), "{shown}");
 }

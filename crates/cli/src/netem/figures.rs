@@ -120,23 +120,28 @@ mod tests {
     use quietcore_net::QueueStatistics;
     use std::time::Duration;
 
+    /// A busy queue, of which no two figures are the same, one that dropped a packet, and an idle one.
     fn figures() -> Figures {
         let mut busy = QueueStatistics::default();
-        busy.qdisc.sent_packets = 123_456;
-        busy.qdisc.sent_bytes = 185_184_000;
-        busy.qdisc.dropped = 7;
+        let qdisc = &mut busy.qdisc;
+        (qdisc.sent_packets, qdisc.sent_bytes, qdisc.dropped) = (123_456, 185_184_000, 7);
+        (qdisc.requeues, qdisc.qlen, qdisc.backlog) = (8, 9, 13_626);
         (busy.dequeued_at_home, busy.dequeued_elsewhere, busy.dequeued_by_strangers) = (123_400, 50, 6);
         (busy.locked, busy.contended, busy.waited) = (250_000, 12, Duration::from_micros(345));
-        (busy.watchdogs, busy.watchdogs_elsewhere, busy.over_memory) = (900, 50, 3);
+        (busy.watchdogs, busy.watchdogs_elsewhere, busy.over_memory) = (900, 51, 3);
+        busy.delay_timers = 901;
+        let mut full = QueueStatistics::default();
+        full.over_memory = 1;
         let queues = vec![
-            QueueFigures::new(0, &"0-3".parse().unwrap(), 1, &busy),
+            QueueFigures::new(0, &"0-3".parse().unwrap(), 2, &busy),
             QueueFigures::new(1, &"4-7".parse().unwrap(), 0, &QueueStatistics::default()),
+            QueueFigures::new(2, &"8".parse().unwrap(), 0, &full),
         ];
         let devices = vec![DeviceFigures { device: "eth1".to_owned(), queues }];
         Figures { schema: 1, name: "qc".to_owned(), devices }
     }
 
-    /// Goal: the figures can be read. Method: a busy queue and an idle one, as text and as JSON.
+    /// Goal: the figures can be read. Method: as text and as JSON.
     #[test]
     fn figures_can_be_read() {
         let mut page = Page::plain();

@@ -238,14 +238,21 @@ mod tests {
         }
     }
 
-    /// Goal: an end's figures are a sentence. Method: one of them.
+    /// Goal: an end's figures stand under their names, and as a sentence. Method: no two are the same.
     #[test]
     fn an_end_is_a_sentence() {
         let mut statistics = RelayStatistics::default();
-        (statistics.received, statistics.sent, statistics.strangers) = (12, 11, 3);
+        (statistics.received, statistics.received_bytes, statistics.strangers) = (12, 1_200, 3);
+        (statistics.sent, statistics.sent_bytes) = (11, 1_100);
+        (statistics.refused, statistics.unsent) = (4, 5);
         let end = EndFigures::new(end("127.0.0.1:7000,127.0.0.1:7001").unwrap(), statistics);
-        let sentence = "127.0.0.1:7001: 12 datagrams received, 11 sent, 0 refused, 0 not sent; 3 of strangers \
+        let sentence = "127.0.0.1:7001: 12 datagrams received, 11 sent, 4 refused, 5 not sent; 3 of strangers \
                         thrown away";
         assert_eq!(end.sentence(), sentence);
+        let json = serde_json::json!({
+            "listen": "127.0.0.1:7000", "peer": "127.0.0.1:7001", "received": 12, "received_bytes": 1200,
+            "strangers": 3, "sent": 11, "sent_bytes": 1100, "refused": 4, "unsent": 5
+        });
+        assert_eq!(serde_json::to_value(&end).unwrap(), json);
     }
 }

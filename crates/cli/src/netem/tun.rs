@@ -20,7 +20,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// How often a signal is looked for; one that comes while we wait ends the wait at once.
@@ -232,8 +232,7 @@ impl Running<'_> {
         let (mut asked, mut is_told) = (None, false);
         loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
-                let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
-                return Ok(CommandOutcome::Exited(u8::try_from(code).unwrap_or(u8::MAX)));
+                return Ok(CommandOutcome::Exited(exit_code(status)));
             }
             if interrupt.arrived() && asked.get_or_insert_with(Instant::now).elapsed() >= GRACE && !is_told {
                 is_told = true;
@@ -292,6 +291,12 @@ end:             Ctrl-C\n"
     }
 }
 
+/// As a shell has it: of a program that a signal ended, 128 and its number.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
 /// What is ready when `child` has ended, where the kernel has that.
 fn descriptor_of(child: &Child) -> Option<OwnedFd> {
     let flags = rustix::process::PidfdFlags::empty();
@@ -316,8 +321,61 @@ fn pass_on(child: &Child) {
 
 #[cfg(test)]
 mod tests {
-    use super::{can_be, interface};
+    use super::{TunArgs, can_be, exit_code, interface};
+    use clap::{Args, FromArgMatches};
+    use quietcore_core::place::Policy;
+    use quietcore_net::Watchdog;
+    use quietcore_net::instance::TunInstanceOptions;
+    use quietcore_net::tun::Offload;
+    use std::os::unix::process::ExitStatusExt;
     use std::path::Path;
+    use std::process::ExitStatus;
+
+    /// Goal: COMMAND's exit code is handed on, and a signal that ended it. Method: raw states of both kinds.
+    #[test]
+    fn the_exit_code_is_that_of_the_command() {
+        for (raw, code) in [(0, 0), (3 << 8, 3), (255 << 8, 255), (2, 130), (9, 137), (15, 143)] {
+            assert_eq!(exit_code(ExitStatus::from_raw(raw)), code, "{raw:#x}");
+        }
+    }
+
+    /// Goal: what is typed is what the instance has. Method: nothing, and each option with a value that no
+    /// other has.
+    #[test]
+    fn an_instance_is_as_it_is_typed() {
+        let options = |words: &[&str]| -> TunInstanceOptions {
+            let command = TunArgs::augment_args(clap::Command::new("tun"));
+            let matches = command.try_get_matches_from([&["tun"], words].concat()).expect("options of tun");
+            let args = TunArgs::from_arg_matches(&matches).expect("options of tun");
+            let map = ["0-1", "2-3"].map(|cpus| cpus.parse().expect("a list"));
+            super::options(&args, "0-3".parse().expect("a list"), map.into())
+        };
+        let usual = options(&[]);
+        assert_eq!((usual.name.to_string(), usual.devices), ("qc".into(), ["eth1".into(), "eth2".into()]));
+        assert_eq!((usual.policy, usual.watchdog), (Policy::Pull, Watchdog::Pinned));
+        assert_eq!((usual.mtu, usual.link_header, usual.memory_max), (1500, 14, 64 << 20));
+        assert_eq!((usual.offload, usual.seed), (Offload::On, 1));
+        assert_eq!(
+            (usual.lanes.to_string(), usual.transmit_map[1].to_string()),
+            ("0-3".into(), "2-3".into())
+        );
+        let other = options(&[
+            "--name=lab",
+            "--dev=up",
+            "--peer=down",
+            "--policy=push",
+            "--watchdog=movable",
+            "--mtu=9000",
+            "--link-header=18",
+            "--memory=3",
+            "--offload=off",
+            "--seed=7",
+        ]);
+        assert_eq!((other.name.to_string(), other.devices), ("lab".into(), ["up".into(), "down".into()]));
+        assert_eq!((other.policy, other.watchdog), (Policy::Push, Watchdog::Movable));
+        assert_eq!((other.mtu, other.link_header, other.memory_max), (9000, 18, 3 << 20));
+        assert_eq!((other.offload, other.seed), (Offload::Off, 7));
+    }
 
     /// Goal: names of interfaces are one word for `ip`, and the kernel takes them.
     #[test]

@@ -225,17 +225,22 @@ fn sim(page: &mut Page, simulated: &ScenarioReport) {
 
 #[cfg(test)]
 mod tests {
+    use crate::terminal::Style;
     use crate::text::lab_fixture as fixture;
     use crate::text::page::{COLUMNS, Page};
-    use quietcore_lab::{Better, LabReport, ScenarioComparison, ToolOutput};
+    use quietcore_lab::{Better, LabReport, PredictReport, ScenarioComparison, ToolOutput};
 
-    /// Goal: one row with everything, all in short. Method: snapshots of fixed rounds.
+    /// Goal: one row with everything, with three variants and with four, all in short. Method: snapshots of
+    /// fixed rounds.
     #[test]
     fn text_of_fixed_rounds() {
         let report = fixture::report();
         let mut page = Page::plain();
         super::lab_row(&mut page, &report.rows[0]);
         insta::assert_snapshot!("row", page.into_text());
+        let mut page = Page::plain();
+        super::lab_row(&mut page, &report.rows[2]);
+        insta::assert_snapshot!("row-of-four", page.into_text());
         let mut page = Page::plain();
         super::lab_summary(&mut page, &report);
         let text = page.into_text();
@@ -245,12 +250,19 @@ mod tests {
         insta::assert_snapshot!("summary", text);
     }
 
-    /// Goal: no row is wider than a page, and all its variants are there. Method: numbers of five digits.
+    /// Goal: no row is wider than a page, and all its variants and figures are there. Method: numbers of five
+    /// digits; names, of which some are too long for their column.
     #[test]
     fn every_row_fits() {
         for plan in quietcore_lab::ROWS {
             let row =
                 fixture::row(plan.name, |variant, figure| Some((10_000 + 100 * variant + figure) as f64));
+            let mut page = Page::plain();
+            super::lab_row(&mut page, &row);
+            let shown = page.into_text();
+            for (name, unit) in plan.figures {
+                assert!(shown.contains(&format!("  {name}, {unit}")), "{name}: {shown}");
+            }
             let mut page = Page::plain();
             super::lab_row(&mut page, &row);
             super::lab_summary(&mut page, &LabReport { rows: vec![row], ..fixture::report() });
@@ -302,5 +314,24 @@ mod tests {
         let mut page = Page::plain();
         crate::text::predictions(&mut page, &fixture::judged());
         insta::assert_snapshot!("predict", page.into_text());
+    }
+
+    /// Goal: what is within the tolerance is in another colour than what is not, and nothing is said to be
+    /// missing of a whole run. Method: both, in colour, and what was not measured.
+    #[test]
+    fn predictions_that_are_off_stand_out() {
+        let report = PredictReport { complete: true, ..fixture::judged() };
+        let mut page = Page::coloured();
+        crate::text::predictions(&mut page, &report);
+        let text = page.into_text();
+        let styled = |what: &str| {
+            let line = text.lines().find(|line| line.contains(what)).expect("a line");
+            let styles = [Style::Good, Style::Warning].map(|style| style.of(""));
+            styles.map(|style| line.starts_with(style.split('m').next().expect("a code")))
+        };
+        assert_eq!(styled("wake-ups per second, pull"), [true, false]);
+        assert_eq!(styled("arm and cancel, pull"), [false, true]);
+        assert_eq!(styled(" 90000 "), [false, false]);
+        assert!(text.ends_with("3 of 8 predictions are within the tolerance\n"), "{text}");
     }
 }

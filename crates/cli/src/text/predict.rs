@@ -2,7 +2,7 @@
 
 use super::page::{Page, in_lines};
 use crate::terminal::Style;
-use quietcore_lab::{PredictReport, number};
+use quietcore_lab::{PredictReport, maybe, number};
 use quietcore_sim::Cost;
 
 pub(crate) fn predictions(page: &mut Page, report: &PredictReport) {
@@ -31,13 +31,20 @@ pub(crate) fn predictions(page: &mut Page, report: &PredictReport) {
             page.line(&format!("  {}", one.question));
         }
         let range = format!("{}, {}", number(one.halved), number(one.doubled));
-        let mut line = format!("    {:<31} {:>10} {range:>16}", one.what, number(one.predicted));
-        let Some(live) = &one.measured else {
-            page.line(&format!("{line} {:>10}", "-"));
+        let live = one.measured.as_ref();
+        let off = live.and_then(|live| live.off_percent);
+        let off = off.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1}%"));
+        let line = format!(
+            "    {:<31} {:>10} {range:>16} {:>10} {off:>8}  {}",
+            one.what,
+            number(one.predicted),
+            maybe(live.map(|live| live.median)),
+            one.unit
+        );
+        let Some(live) = live else {
+            page.line(&line);
             continue;
         };
-        let off = live.off_percent.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1}%"));
-        line.push_str(&format!(" {:>10} {off:>8}  {}", number(live.median), one.unit));
         page.styled_line(if live.within { Style::Good } else { Style::Warning }, &line);
         if let Some(reason) = &live.reason {
             page.item(6, "", 0, reason);

@@ -78,7 +78,6 @@ fn rows() -> [Row; 48] {
         ("threads: latency p99.9", |of| latency(of, |found| found.p999)),
         ("threads: latency max", |of| latency(of, |found| found.max)),
         ("threads: cycles, skipped", |of| {
-            of.realtime.as_ref()?;
             Some(format!("{}, {}", figure(of, "rt_cycles")?, figure(of, "rt_skipped")?))
         }),
         ("placed, pushed, pulled", |of| {

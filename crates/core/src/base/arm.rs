@@ -481,7 +481,7 @@ impl<T: Copy> Base<T> {
         self.pending += 1;
         let word = &timer.shared().word;
         word.store(word.load().with(TimerWord::PENDING));
-        self.note(due)
+        self.note_armed::<K>(due)
     }
 
     /// Puts a timer that is pending in this base, in a queue or on a record, where it belongs now.
@@ -493,7 +493,13 @@ impl<T: Copy> Base<T> {
             assert!(was_waiting, "a pending timer is in a queue or on a record (W5)");
         }
         self.is_stale = true;
-        self.note(due)
+        self.note_armed::<K>(due)
+    }
+
+    /// The queue of such timers is due at `due`; `NEVER` says that an earlier one is in front.
+    #[inline]
+    fn note_armed<K: TimerKind>(&mut self, due: u64) -> ExpiryChange {
+        ExpiryChange { is_exact_first: K::IS_EXACT && due != NEVER, ..self.note(due) }
     }
 
     /// Lets a running timer of this base wait for the end of its run.
@@ -506,7 +512,7 @@ impl<T: Copy> Base<T> {
         self.pending += 1;
         self.runs.wait(timer.address(), Wait::Rearmed(K::due(timer, when)));
         timer.shared().word.store(word.with(TimerWord::PENDING).without(TimerWord::COLLECTED));
-        ExpiryChange { is_first: false, was_idle: self.is_idle }
+        ExpiryChange { was_idle: self.is_idle, ..ExpiryChange::default() }
     }
 
     /// Takes a timer that is pending in this base out of its queue or off its record. Its word still says

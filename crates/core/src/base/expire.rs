@@ -437,8 +437,6 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
         let (run, change) = base.pop(token, |run| take(run.payload, self.name(run)));
         drop(base);
-        let is_first = end.is_first || change.is_first;
-        let was_idle = end.was_idle || change.was_idle;
-        Ok(self.popped(run, ExpiryChange { is_first, was_idle }, token))
+        Ok(self.popped(run, end.and(change), token))
     }
 }

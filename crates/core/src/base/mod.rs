@@ -60,7 +60,7 @@ pub(crate) use timer::{EitherRef, Moment};
 pub use timer::{ExactKind, ExactRef, ExactTimer, TickKind, Timer, TimerKind, TimerRef};
 pub use word::{BaseId, BaseKind};
 
-use crate::time::NEVER;
+use crate::time::{NEVER, from_word};
 use crate::{CpuId, Nanos};
 use queues::BaseQueues;
 use runs::Runs;
@@ -71,15 +71,27 @@ use runs::Runs;
 pub(crate) struct ExpiryChange {
     /// The base is due earlier than was known before.
     pub(crate) is_first: bool,
+    /// An exact timer came to the front of the exact ones, maybe behind one of ticks: an idle CPU leaves
+    /// those to others, and wakes up for this one.
+    pub(crate) is_exact_first: bool,
     /// Its CPU was idle then, and does not look at the base unless it is published.
     pub(crate) was_idle: bool,
 }
 
 impl ExpiryChange {
+    /// Both changes together.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self {
+            is_first: self.is_first || other.is_first,
+            is_exact_first: self.is_exact_first || other.is_exact_first,
+            was_idle: self.was_idle || other.was_idle,
+        }
+    }
+
     /// Whether the new expiry has to be published.
     #[inline]
     pub(crate) const fn must_publish(self) -> bool {
-        self.is_first && self.was_idle
+        (self.is_first || self.is_exact_first) && self.was_idle
     }
 }
 
@@ -153,6 +165,11 @@ impl<T: Copy> Base<T> {
         (self.published != NEVER).then_some(Nanos(self.published))
     }
 
+    /// When the first of its exact timers is due.
+    pub(crate) fn next_exact(&self) -> Option<Nanos> {
+        from_word(self.queues.next_exact())
+    }
+
     /// Timers that are pending here.
     pub(crate) fn pending(&self) -> usize {
         self.pending
@@ -204,7 +221,7 @@ impl<T: Copy> Base<T> {
     /// The same, as a result.
     fn renewed(&mut self) -> ExpiryChange {
         let is_first = self.renew();
-        ExpiryChange { is_first, was_idle: self.is_idle }
+        ExpiryChange { is_first, was_idle: self.is_idle, ..ExpiryChange::default() }
     }
 
     /// A queue is due at `due`; returns whether the base was due later.
@@ -214,6 +231,6 @@ impl<T: Copy> Base<T> {
         if is_first {
             self.published = due;
         }
-        ExpiryChange { is_first, was_idle: self.is_idle }
+        ExpiryChange { is_first, was_idle: self.is_idle, ..ExpiryChange::default() }
     }
 }

@@ -4,30 +4,14 @@
 //! cannot pass by exploring nothing. Runs with `RUSTFLAGS="--cfg loom"` only: `cargo test -p quietcore-core
 //! --lib base::models`. Absent: the hierarchy, which has its models in `tests/loom`.
 
-extern crate std;
-
 use super::sync::SharedTimerWord;
 use super::word::TimerWord;
 use super::{BaseCaller, BaseId, BaseKind, Bases, Cancelled, TickLength, TimerOptions};
+use crate::sync::models::ends;
 use crate::{CpuId, Nanos, SequentialLock};
 use alloc::collections::BTreeSet;
 use loom::cell::UnsafeCell;
-use loom::model::Builder;
 use loom::sync::Arc;
-use std::sync::Mutex;
-
-/// All ends of a model that plays one order at a time.
-fn ends<E: Ord + Send + 'static>(play: impl Fn() -> E + Send + Sync + 'static) -> BTreeSet<E> {
-    let found = std::sync::Arc::new(Mutex::new(BTreeSet::new()));
-    let gathered = std::sync::Arc::clone(&found);
-    let mut builder = Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(3));
-    builder.check(move || {
-        let end = play();
-        gathered.lock().expect("nobody panicked").insert(end);
-    });
-    std::mem::take(&mut *found.lock().expect("nobody panicked"))
-}
 
 /// A timer's word and, for its links and its payload, one cell that loom watches: two who touch it without an
 /// order between them, one of them to free it, are a failure.

@@ -112,6 +112,11 @@ impl<T> BaseQueues<T> {
         }
     }
 
+    /// When the first of the exact timers is due that were not collected.
+    pub(super) fn next_exact(&self) -> u64 {
+        self.exact.next_expiry().unwrap_or(NEVER)
+    }
+
     /// When there is something to collect, in ns. Collected timers are not counted.
     #[inline]
     pub(super) fn next_expiry(&mut self) -> u64 {

@@ -42,13 +42,6 @@ pub(crate) struct Evacuated {
     pub(crate) change: ExpiryChange,
 }
 
-impl ExpiryChange {
-    fn add(&mut self, other: Self) {
-        self.is_first |= other.is_first;
-        self.was_idle |= other.was_idle;
-    }
-}
-
 impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Gives all timers of `dead` to `onto`, pinned ones too. From now on an arm that asks for a base of
     /// `dead` gets the adopter's, until [`prepare`](Self::prepare).
@@ -63,7 +56,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             let _ = old.revoke();
             let (moved, change) = old.hand_over_some(&mut new, usize::MAX);
             adopted.moved += moved;
-            adopted.change.add(change);
+            adopted.change = adopted.change.and(change);
             adopted.still_running += old.running();
         }
         adopted
@@ -91,7 +84,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
                 let chunk = CHUNK.min(limit - evacuated.moved);
                 let (moved, change) = old.hand_over_some(&mut new, chunk);
                 evacuated.moved += moved;
-                evacuated.change.add(change);
+                evacuated.change = evacuated.change.and(change);
                 if moved < CHUNK {
                     evacuated.remaining += old.pending();
                     evacuated.still_running += old.running();
@@ -130,7 +123,7 @@ impl<T: Copy> Base<T> {
                 self.runs.wait(due.address(), Wait::Rearmed(due));
                 continue;
             }
-            total.add(self.hand_over(new, due));
+            total = total.and(self.hand_over(new, due));
             moved += 1;
         }
         self.renew();

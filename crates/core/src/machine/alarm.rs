@@ -90,13 +90,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
+    /// Waits for no lock: a CPU that was stopped inside its record's lock is no help.
     fn waker(&self) -> Waker {
         let mut parked = None;
         for cpu in (0..self.bases.cpu_count()).map(CpuId) {
-            match self.hierarchy.cpu_state(cpu) {
-                CpuState::Awake => return Waker::Awake,
-                CpuState::Parked if parked.is_none() => parked = Some(cpu),
-                CpuState::Parked | CpuState::Absent | CpuState::Unavailable => {}
+            match self.hierarchy.try_cpu_state(cpu) {
+                Some(CpuState::Awake) => return Waker::Awake,
+                Some(CpuState::Parked) if parked.is_none() => parked = Some(cpu),
+                Some(CpuState::Parked | CpuState::Absent | CpuState::Unavailable) | None => {}
             }
         }
         parked.map_or(Waker::Nobody, Waker::Parked)

@@ -24,6 +24,7 @@ use crate::place::{exact_target, nearest_housekeeping, push_target};
 use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 use core::fmt;
+use quietcore_wheel::Shape;
 
 /// The caller, and the moment of its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +100,19 @@ pub(super) enum Promptness {
     Exact,
 }
 
+/// Ticks that the finest level of a base's wheel reaches from its clock, whatever part of a tick has passed.
+const FINEST: u64 = Shape::<9, 64>::level_start(1) - 1;
+
 impl<L: RawLock, T: Copy> Machine<L, T> {
+    /// The moment of a [`Context`] for an arm for `at`, by a CPU that last looked at the clock at `looked`,
+    /// as long ago as that may be. How coarse a timer is follows from its delay, counted from there: where
+    /// that ends in the finest level of the wheel, any moment will do; else `read` looks again.
+    #[inline]
+    pub fn moment_for_arm(&self, at: Nanos, looked: Nanos, read: impl FnOnce() -> Nanos) -> Nanos {
+        let finest = self.settings().tick.nanos().0.saturating_mul(FINEST);
+        if at.since(looked).0 < finest { looked } else { read().max(looked) }
+    }
+
     /// Arms `timer`, or moves it there if it is pending: for a moment, or as an [`Arm`] says. The CPU that
     /// the policy finds runs it: one of ticks after the tick that the moment lies in, an exact one when it
     /// is due. Under [`ExactPolicy::Kernel`] an exact timer that is not pinned is pushed as hrtimers are

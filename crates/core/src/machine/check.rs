@@ -16,9 +16,52 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// # Panics
     /// When one does not hold.
     pub fn check(&self) {
+        self.check_until(None);
+    }
+
+    /// [`check`](Self::check), and what can be said only of a moment that all threads have come to: an alarm
+    /// that is tried again is at most a tick ahead; where all CPUs are idle one was told to be up for the
+    /// first event, or an alarm was asked for; and what was collected is held by a CPU that is not marked.
+    ///
+    /// # Panics
+    /// When one does not hold.
+    pub fn check_at(&self, now: Nanos) {
+        self.check_until(Some(now));
+        if !self.is_pulling() {
+            return;
+        }
+        if let Some(first) = self.hierarchy.first_of_idle() {
+            self.check_told(first, now);
+        }
+        for id in self.base_ids().filter(|id| id.kind.is_pullable()) {
+            let base = self.bases.lock(id, None);
+            let Some(runner) = base.runner().filter(|_| base.has_expired()) else { continue };
+            let flags = self.flags(runner);
+            assert!(
+                !flags.is_marked() || flags.may_have_tokens() || flags.is_mark_incomplete(),
+                "CPU {runner} is marked, and keeps what it collected of {id}"
+            );
+        }
+    }
+
+    /// Where all CPUs are idle, one that sleeps was told to be up for the first event at `first`, or an alarm
+    /// was asked for. When that moment has come a kick may be on its way.
+    fn check_told(&self, first: Nanos, now: Nanos) {
+        let told = (0..self.bases.cpu_count()).map(CpuId).filter_map(|cpu| self.sleeps_until(cpu)).min();
+        let alarm = self.alarm.get();
+        let up = earliest(told, alarm);
+        assert!(
+            first <= now || up.is_some_and(|up| up <= first),
+            "the first event of an idle tree is at {first}; told was {told:?}, and the alarm is {alarm:?}"
+        );
+    }
+
+    fn check_until(&self, now: Option<Nanos>) {
         self.bases.check();
         if self.is_pulling() {
-            self.hierarchy.check(self.alarm.get());
+            let a_tick = self.settings.tick.nanos().0;
+            let latest_retry = now.map(|now| Nanos(now.0.saturating_add(a_tick)));
+            self.hierarchy.check(self.alarm.get(), latest_retry);
         }
         for index in 0..self.watch.len() {
             self.check_cpu(CpuId(index as u16));

@@ -10,7 +10,7 @@
 
 use super::cpu_flags::CpuRole;
 use super::{Control, Machine};
-use crate::base::{BaseCaller, BaseId, BaseKind};
+use crate::base::{BaseCaller, BaseId, BaseKind, ExpiryChange};
 use crate::place::{Housekeeping, HousekeepingError, Isolation, nearest_housekeeping};
 use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, CpuSet, Nanos, RawLock};
@@ -102,8 +102,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         Ok(())
     }
 
-    /// `cpu` goes offline: all its timers, pinned ones too, go to the nearest housekeeping CPU. By another
-    /// CPU; `cpu` has taken its last turn.
+    /// `cpu` goes offline: all its timers, pinned ones too, go to the nearest housekeeping CPU that is not
+    /// absent. By another CPU; `cpu` has taken its last turn.
     ///
     /// # Errors
     /// When it is not online, or no housekeeping CPU would be left.
@@ -123,9 +123,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.renew_masks(&mut control);
         // The tick CPU may have changed hands, and with it who is excluded.
         self.take_part(&control, actions);
-        if let Some(heir) = nearest_housekeeping(&self.topology, cpu, housekeeping.work()) {
-            let _ = self.bases.adopt(cpu, heir, BaseCaller { cpu: None, now });
-            self.first_may_have_changed(heir, actions);
+        if let Some(heir) = self.heir_of(cpu, housekeeping.work()) {
+            let adopted = self.bases.adopt(cpu, heir, BaseCaller { cpu: None, now });
+            self.first_may_have_changed(heir, adopted.change, actions);
         }
         self.take_all_tokens(cpu, actions);
         Ok(())
@@ -156,7 +156,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let Some(heir) = heir.filter(|heir| *heir != cpu) else { continue };
             let moved = self.bases.evacuate(cpu, heir, usize::MAX, BaseCaller { cpu: None, now });
             report.evacuated += moved.moved;
-            self.first_may_have_changed(heir, actions);
+            self.first_may_have_changed(heir, moved.change, actions);
             report.pinned_left += self.bases.lock(BaseId { cpu, kind: BaseKind::Local }, None).pending();
             // What it took over and has not begun is run by others.
             self.take_all_tokens(cpu, actions);
@@ -257,15 +257,24 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         let Some(heir) = self.host_of(cpu).filter(|heir| *heir != cpu) else { return };
         if self.hierarchy.cpu_state(cpu) == CpuState::Unavailable {
-            let _ = self.bases.evacuate(cpu, heir, usize::MAX, BaseCaller { cpu: None, now });
-            self.first_may_have_changed(heir, actions);
+            let moved = self.bases.evacuate(cpu, heir, usize::MAX, BaseCaller { cpu: None, now });
+            self.first_may_have_changed(heir, moved.change, actions);
         }
     }
 
-    /// Timers were put on `cpu` from outside.
-    fn first_may_have_changed(&self, cpu: CpuId, actions: &mut Actions) {
+    /// Who of `work` takes the timers of `cpu`: the nearest. One that is absent could not run the pinned
+    /// ones, and takes them only where no other is left.
+    fn heir_of(&self, cpu: CpuId, work: &CpuSet) -> Option<CpuId> {
+        let present: CpuSet = work.iter().filter(|other| !self.is_marked(*other)).collect();
+        let nearest = |among: &CpuSet| nearest_housekeeping(&self.topology, cpu, among);
+        nearest(&present).or_else(|| nearest(work))
+    }
+
+    /// Timers were put on `cpu` from outside. A lane that is awake may wait for the end of its tick: an exact
+    /// timer is due before that.
+    fn first_may_have_changed(&self, cpu: CpuId, change: ExpiryChange, actions: &mut Actions) {
         self.republish(cpu, actions);
-        if self.bases.lock(BaseId { cpu, kind: BaseKind::Local }, None).is_idle {
+        if change.is_exact_first || self.bases.lock(BaseId { cpu, kind: BaseKind::Local }, None).is_idle {
             self.kick_unless_stuck(cpu, actions);
         }
     }

@@ -22,6 +22,11 @@ impl<L: RawLock, T: Copy> CpuBases<'_, L, T> {
         earliest(self.global.next_expiry(), self.guest.next_expiry())
     }
 
+    /// When the first exact timer that others may run is due: they look with their ticks, which may be later.
+    pub(super) fn next_exact(&self) -> Option<Nanos> {
+        earliest(self.global.next_exact(), self.guest.next_exact())
+    }
+
     /// Whether the CPU looks at these bases only when it is kicked or wakes up.
     pub(super) fn is_idle(&self) -> bool {
         self.local.is_idle
@@ -37,13 +42,6 @@ impl<L: RawLock, T: Copy> CpuBases<'_, L, T> {
     pub(super) fn has_leftovers(&self, cpu: CpuId) -> bool {
         let is_left = |base: &BaseGuard<'_, L, T>| base.runner() == Some(cpu) && base.has_expired();
         is_left(&self.local) || is_left(&self.global) || is_left(&self.guest)
-    }
-
-    /// Takes the clocks along, so that timers armed after a long sleep are placed by the present.
-    pub(super) fn forward(&mut self, now: Nanos) {
-        self.local.forward(now);
-        self.global.forward(now);
-        self.guest.forward(now);
     }
 }
 

@@ -51,7 +51,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// [`enter_idle`](Self::enter_idle) for a CPU that sleeps rather than keeps its tick: if another one is
     /// awake, and so has a tick, this one leaves it also the timers that are due within a tick. Not its
-    /// pinned ones, and not those that are due between ticks.
+    /// pinned ones, and not exact ones, for which it wakes up itself: others look with their ticks.
     pub fn enter_idle_beside_others(&self, cpu: CpuId, now: Nanos) -> IdleDecision {
         self.go_idle(cpu, now, Near::GoesTo(self.settings.tick.nanos()))
     }
@@ -83,10 +83,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return decision;
         }
         bases.set_idle(true);
-        bases.forward(now);
-        let until = match decision {
-            IdleDecision::Stay { next } => Some(next),
-            IdleDecision::Sleep { until } => until,
+        let exact = if near == Near::Keeps { None } else { bases.next_exact() };
+        let (decision, until) = match decision {
+            IdleDecision::Stay { next } => (decision, Some(next)),
+            IdleDecision::Sleep { until } => {
+                let until = earliest(until, exact);
+                (IdleDecision::Sleep { until }, until)
+            }
         };
         self.watch[cpu.index()].sleep_until(until);
         decision
@@ -123,11 +126,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         let first = self.hierarchy.stand_down(cpu, global);
         bases.set_idle(true);
-        bases.forward(now);
-        self.watch[cpu.index()].sleep_until(local);
+        let until = earliest(local, bases.next_exact());
+        self.watch[cpu.index()].sleep_until(until);
         drop(bases);
         self.ask_for_alarm(first, actions);
-        IdleDecision::Sleep { until: local }
+        IdleDecision::Sleep { until }
     }
 
     /// A CPU that was marked is back without a turn: the mark and the hierarchy must agree before it goes on.

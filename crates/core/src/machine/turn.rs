@@ -88,7 +88,19 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if self.flags(cpu).is_marked() {
             let _ = self.return_from_absence(cpu, now);
         }
+        self.collect_due(turn, now);
+    }
+
+    /// [`begin_turn`](Self::begin_turn) for a world of lanes: a CPU that was marked stays absent in this
+    /// turn, as one that returns has to tell the other lanes ([`Lane::handle_return`](crate::lane::Lane)).
+    pub fn collect_due(&self, turn: &mut Turn, now: Nanos) {
+        let cpu = turn.cpu;
         self.beat(cpu, now);
+        if !turn.tokens.is_empty() {
+            // The last turn ended in the middle of one base. Where more is always due there than a turn runs,
+            // the others would wait for ever.
+            turn.tokens.rotate_left(1);
+        }
         (turn.started, turn.left, turn.remote_is_due) = (now, TIMER_BUDGET, self.is_pulling());
         for kind in BaseKind::ALL {
             let id = BaseId { cpu, kind };

@@ -7,7 +7,8 @@ use crate::time::{NEVER, from_word, to_word};
 use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock> Hierarchy<L> {
-    /// Asserts the invariants. `alarm` is when the world was asked to wake a CPU, if it was.
+    /// Asserts the invariants. `alarm` is when the world was asked to wake a CPU, if it was; where no CPU
+    /// could be woken it is tried again, by `latest_retry` if that is known.
     ///
     /// Only while no other call is under way, and no event of a call is left to be carried out. Cost: one
     /// look at every CPU and group. Also asserts a debt towards T3: that every event is known where a CPU
@@ -15,7 +16,7 @@ impl<L: RawLock> Hierarchy<L> {
     ///
     /// # Panics
     /// When one does not hold.
-    pub fn check(&self, alarm: Option<Nanos>) {
+    pub fn check(&self, alarm: Option<Nanos>, latest_retry: Option<Nanos>) {
         let tree = self.tree();
         tree.check();
         let mut wakeup = to_word(alarm);
@@ -25,16 +26,23 @@ impl<L: RawLock> Hierarchy<L> {
         for index in 0..tree.groups().len() {
             self.check_group(index);
         }
-        let Some(root) = tree.root().map(|root| &self.groups[root.index()]) else { return };
-        if !root.word.load().is_active() {
-            let first = to_word(root.refresh(&root.events.lock_remote()).map(|event| event.expires));
+        if let Some(first) = self.first_of_idle() {
+            let first = first.0;
             // When everybody is absent an alarm is tried again every tick, so it may be a later one.
-            let is_retried = alarm.is_some() && !self.is_anybody_parked();
+            let is_soon = |alarm| latest_retry.is_none_or(|latest| alarm <= latest);
+            let is_retried = alarm.is_some_and(is_soon) && !self.is_anybody_parked();
             assert!(
                 wakeup <= first || is_retried,
                 "T3: all idle, first event at {first}, first wake-up at {wakeup}"
             );
         }
+    }
+
+    /// The first event of a tree in which no CPU is awake.
+    pub(crate) fn first_of_idle(&self) -> Option<Nanos> {
+        let root = &self.groups[self.tree().root()?.index()];
+        let is_idle = !root.word.load().is_active();
+        root.refresh(&root.events.lock_remote()).filter(|_| is_idle).map(|event| event.expires)
     }
 
     fn is_anybody_parked(&self) -> bool {

@@ -50,24 +50,6 @@ impl<L: RawLock> Hierarchy<L> {
         false
     }
 
-    /// When the next event is due that `cpu` has to look after while it is awake: of the groups in which it
-    /// is the migrator. Without a lock, as [`requires_handle_remote`](Self::requires_handle_remote).
-    #[must_use]
-    pub fn next_remote(&self, cpu: CpuId) -> Option<Nanos> {
-        let mut first = None;
-        let mut link = self.cpu(cpu).leaf();
-        while let Some((group, mask)) = link {
-            let group = &self.groups[group];
-            let word = group.word.load();
-            if word.active() & mask.bits() == 0 || !word.is_migrator_or_none(mask) {
-                break;
-            }
-            first = earliest(first, group.next_expiry());
-            link = group.parent();
-        }
-        first
-    }
-
     /// Whether a CPU other than `cpu` is awake in its tree. Without a lock: a forecast.
     pub(crate) fn others_are_active(&self, cpu: CpuId) -> bool {
         let mut link = self.cpu(cpu).leaf();

@@ -47,12 +47,6 @@ impl<L: RawLock> View<'_, L> {
         self.0.published(cpu)
     }
 
-    /// As [`Hierarchy::next_remote`].
-    #[must_use]
-    pub fn next_remote(&self, cpu: CpuId) -> Option<Nanos> {
-        self.0.next_remote(cpu)
-    }
-
     /// As [`Hierarchy::is_active`].
     #[must_use]
     pub fn is_active(&self, cpu: CpuId) -> bool {

@@ -91,7 +91,7 @@ pub(crate) fn explore(model: Model, expected: &[&str]) {
 
 /// The invariants hold; what a CPU has to wake up for besides.
 pub(crate) fn check(tree: &Tree, alarm: Option<u64>) {
-    tree.check(alarm.map(Nanos));
+    tree.check(alarm.map(Nanos), None);
 }
 
 /// The root's active mask.

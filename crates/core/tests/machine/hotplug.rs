@@ -2,7 +2,7 @@
 
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
-use quietcore_core::{Arm, ArmRefusal, BaseKind, Context, Settings, TimerOptions};
+use quietcore_core::{Arm, ArmRefusal, BaseKind, Context, Expiry, Nanos, Settings, TimerOptions};
 
 /// Goal: a timer that is armed from a CPU that was never online is not lost. Method: of two CPUs one is
 /// online; armed in the other's name, near it, and near one that the machine does not have.
@@ -80,4 +80,56 @@ fn the_end_of_a_run_tells_the_adopter() {
         scene.machine.check();
         assert_eq!(scene.ticks(1, 30..40).1, [1]);
     }
+}
+
+/// Goal: timers of a CPU that goes offline go to one that runs them: an absent one could not run the pinned
+/// ones. If only absent ones are left, the nearest takes them. Method: CPU 0 keeps house, CPU 1 is nearer to
+/// CPU 2 or as near, and is marked; then CPU 0 is, too.
+#[test]
+fn an_absent_cpu_inherits_only_if_it_must() {
+    for (absent, heir) in [(&[1][..], 0), (&[0, 1][..], 0)] {
+        let mut scene = Scene::of(3);
+        scene.arm_pinned((1, 5), 2, 0);
+        for index in absent {
+            scene.machine.go_absent(cpu(*index), ms(1), &mut scene.actions);
+        }
+        scene.machine.offline(cpu(2), ms(2), &mut scene.actions).expect("it is online");
+        let next = [0, 1].map(|index| scene.machine.renewed_next_event(cpu(index)));
+        let expected = [0, 1].map(|index| (index == heir).then_some(ms(6)));
+        assert_eq!(next, expected, "{absent:?} are absent");
+    }
+    let mut scene = Scene::of(3);
+    scene.arm_pinned((1, 5), 2, 0);
+    scene.machine.go_absent(cpu(0), ms(1), &mut scene.actions);
+    scene.machine.offline(cpu(2), ms(2), &mut scene.actions).expect("it is online");
+    assert_eq!(scene.machine.renewed_next_event(cpu(1)), Some(ms(6)), "CPU 0 would be the nearest");
+}
+
+/// Goal: a CPU that is awake and may wait for the end of its tick is told of an exact timer that it takes
+/// over, and only of such. Method: CPU 1 has a timer of ticks, pinned or not, or an exact one, and leaves.
+#[test]
+fn an_heir_is_told_of_exact_timers() {
+    for is_exact in [false, true] {
+        let mut scene = Scene::of(2);
+        let _ = if is_exact {
+            let timer = scene.add_exact(TimerOptions::new().pinned(), 1);
+            scene.arm_as(timer, Expiry::at(ms(3).0), Context::on(cpu(1), ms(0)))
+        } else {
+            let timer = scene.add(TimerOptions::new().pinned(), 1);
+            scene.arm(timer, 3, Context::on(cpu(1), ms(0)))
+        };
+        scene.machine.offline(cpu(1), ms(1), &mut scene.actions).expect("it is online");
+        assert_eq!(scene.kicks(), if is_exact { vec![cpu(0)] } else { vec![] });
+    }
+}
+
+/// Goal: the moment of an arm is an old one only where the delay counted from there ends in the finest level.
+/// Method: both sides of 62 ticks; an old moment is not taken back.
+#[test]
+fn an_old_moment_serves_short_arms() {
+    let scene = Scene::of(1);
+    let moment = |at, read| scene.machine.moment_for_arm(at, ms(100), || read);
+    assert_eq!(moment(Nanos(ms(162).0 - 1), ms(150)), ms(100));
+    assert_eq!(moment(ms(162), ms(150)), ms(150));
+    assert_eq!(moment(ms(162), ms(90)), ms(100), "the coarse clock is behind");
 }

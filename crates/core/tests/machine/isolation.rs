@@ -5,7 +5,9 @@ use crate::scene::{Scene, cpus, ms};
 use crate::world::cpu;
 use quietcore_core::place::{ExactPolicy, Isolation};
 use quietcore_core::tmigr::CpuState;
-use quietcore_core::{Actions, BaseKind, Context, Expiry, MarkOutcome, Settings, TimerOptions, Turn};
+use quietcore_core::{
+    Actions, BaseKind, Context, Expiry, IdleDecision, MarkOutcome, Settings, TimerOptions, Turn,
+};
 use std::rc::Rc;
 
 /// `isolated` is isolated completely just before this lock is taken.
@@ -287,4 +289,17 @@ fn a_pushed_exact_timer_stays_and_is_reported() {
     assert_eq!((armed.base.cpu, armed.base.kind), (cpu(1), BaseKind::Local));
     assert_eq!(scene.isolate("1", 1).pinned_left, 2);
     assert_eq!(scene.turn(1, 11), [1, 9]);
+}
+
+/// Goal: when the last CPU that was awake is isolated, one that sleeps is woken for what others left to it,
+/// also if the nearest is absent. Method: CPU 1 is absent and has left its timer to CPU 0, which is isolated;
+/// CPU 2 sleeps.
+#[test]
+fn the_last_one_awake_leaves_somebody() {
+    let mut scene = Scene::of(3);
+    scene.arm_new((1, 20), 1, 0);
+    scene.machine.go_absent(cpu(1), ms(1), &mut scene.actions);
+    assert_eq!(scene.enter_idle(2, 1), IdleDecision::Sleep { until: None });
+    let _ = (scene.kicks(), scene.isolate("0", 1));
+    assert_eq!(scene.kicks(), [cpu(2)]);
 }

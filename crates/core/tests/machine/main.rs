@@ -7,6 +7,7 @@ mod counters;
 mod exact;
 mod hotplug;
 mod isolation;
+mod lanes;
 mod lock;
 mod missed_wakeup;
 mod policies;

@@ -145,3 +145,27 @@ fn more_detached_timers_are_taken_at_once() {
     scene.finish(0, first, 8);
     assert_eq!((more.len(), scene.rest(0, 8).len()), (3, 1));
 }
+
+/// Goal: a base in which more is due than a turn runs does not keep the others waiting. Method: two timers on
+/// each of two bases, and turns that end after one.
+#[test]
+fn what_a_turn_leaves_comes_after_other_bases() {
+    let mut scene = Scene::of(1);
+    for (payload, context) in [
+        (1, Context::on(cpu(0), ms(0))),
+        (2, Context::on(cpu(0), ms(0))),
+        (3, Context::near(cpu(0), ms(0))),
+        (4, Context::near(cpu(0), ms(0))),
+    ] {
+        let timer = scene.add(TimerOptions::new(), payload);
+        let _ = scene.arm(timer, 5, context);
+    }
+    let mut ran = Vec::new();
+    for now in 8..12 {
+        let expired = scene.start(0, now);
+        ran.push(expired.payload());
+        scene.turns[0].end_early();
+        scene.finish(0, expired, now);
+    }
+    assert_eq!(ran, [2, 4, 1, 3], "of one tick the last comes first, of the bases each in its turn");
+}

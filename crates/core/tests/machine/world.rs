@@ -284,7 +284,7 @@ impl World {
             self.carry_out();
         }
         if (self.now / TICK).is_multiple_of(16) {
-            self.machine.check();
+            self.machine.check_at(Nanos(self.now));
         }
     }
 

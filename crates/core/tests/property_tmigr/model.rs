@@ -225,7 +225,7 @@ impl Both {
         if self.cpus.iter().any(Cpu::is_awake) {
             self.alarm = None;
         }
-        self.tree.check(self.alarm);
+        self.tree.check(self.alarm, None);
         for cpu in 0..self.cpus.len() {
             let (cpu, id) = self.id(cpu);
             let known = self.cpus[cpu];

@@ -302,7 +302,7 @@ impl World {
     /// Everything that must hold when no walk is under way: the tree's invariants, and for each expiry of a
     /// CPU that is not awake a CPU that polls it, was told to wake up for it, or can be woken by the alarm.
     fn expect_eyes(&self) {
-        self.tree.check(*plain(&self.alarm_beside_books));
+        self.tree.check(*plain(&self.alarm_beside_books), None);
         let cpus = 0..self.bases.len();
         let awake: Vec<usize> = cpus.clone().filter(|&cpu| self.cpu_state(cpu) == CpuState::Awake).collect();
         let told = plain(&self.told).iter().flatten().copied().chain(*plain(&self.alarm)).min();

@@ -54,3 +54,18 @@ impl Problems {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{COUNT_MAX, Problems};
+
+    /// Goal: as many are kept as is said, and those that came first. Method: one more than that.
+    #[test]
+    fn the_first_problems_are_kept() {
+        let mut problems = Problems::default();
+        (0..=COUNT_MAX).for_each(|number| problems.unreadable(&format!("/file{number}"), "why"));
+        let texts: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
+        assert_eq!((texts.len(), texts[0].as_str()), (32, "cannot use /file0: why"));
+        assert_eq!(texts[31], "cannot use /file31: why");
+    }
+}

@@ -4,11 +4,9 @@
 //! where foreign threads arm, and each slot's hint whether it is standalone, are written last by the last
 //! change.
 
-use super::slot::LaneSlot;
+use super::slot::ThreadSlot;
 use crate::machine::Machine;
-use crate::words::lane::{Standalone, Waits};
-use quietcore_core::place::Policy;
-use quietcore_core::tmigr::CpuState;
+use crate::words::slot_owner::Waits;
 use quietcore_core::{CpuId, Turn};
 use std::io;
 
@@ -59,7 +57,7 @@ impl Machine {
         &'static self,
         cpu: CpuId,
         waits: WaitBy,
-    ) -> Result<&'static LaneSlot, ClaimError> {
+    ) -> Result<&'static ThreadSlot, ClaimError> {
         if !self.lane_set.contains(cpu) {
             return Err(ClaimError::NotALane { cpu });
         }
@@ -71,13 +69,13 @@ impl Machine {
     }
 
     /// The same for any slot, a spare's too.
-    pub(super) fn occupy(&'static self, cpu: CpuId, waits: Waits) -> Result<&'static LaneSlot, ClaimError> {
+    pub(super) fn occupy(&'static self, cpu: CpuId, waits: Waits) -> Result<&'static ThreadSlot, ClaimError> {
         if !self.is_running() {
             return Err(ClaimError::NotRunning);
         }
         let slot = self.lanes.slot(cpu).ok_or(ClaimError::NotALane { cpu })?;
         let _control = self.lanes.control();
-        if !slot.claim(waits).map_err(ClaimError::System)? {
+        if !slot.world.claim(waits).map_err(ClaimError::System)? {
             return Err(ClaimError::Taken { cpu });
         }
         let now = self.clock.now();
@@ -86,40 +84,34 @@ impl Machine {
             online.expect("a slot's CPU is possible, and offline while no thread has the slot");
         }
         self.renew_hints();
-        // It is awake, and others may count on it, from before its first turn on.
-        if !slot.standalone.is_set() {
-            self.arm_stall_deadline(now);
-        }
+        self.act(|actions| self.lanes.table().handle_claim(cpu, now, actions));
         Ok(slot)
     }
 
     /// The thread that had `slot` took its last turn.
-    pub(super) fn take_offline(&'static self, slot: &LaneSlot, turn: &mut Turn) {
+    pub(super) fn take_offline(&'static self, slot: &ThreadSlot, turn: &mut Turn) {
         let control = self.lanes.control();
         let now = self.clock.now();
         self.act(|actions| {
             self.core.abandon_turn(turn, now, actions);
-            self.core.offline(slot.cpu, now, actions)
+            self.core.offline(slot.cpu(), now, actions)
         })
         .expect("a lane's CPU is online, and a spare is left for housekeeping");
-        slot.release();
+        slot.vacate();
+        slot.world.release();
         self.renew_hints();
         // After the release: no thread opens it again.
-        let items = self.close_queue(slot.cpu);
+        let items = self.close_queue(slot.cpu());
         drop(control);
         self.enqueue_all(items);
         // Its ksoftirqd stays.
-        let _ = self.ask_ksoftirqd(slot.cpu);
+        let _ = self.ask_ksoftirqd(slot.cpu());
     }
 
     /// What is read without a lock follows from who is online and isolated. By the holder of the control
     /// lock.
     pub(crate) fn renew_hints(&self) {
         self.choose_hosts();
-        let pulls = self.core.settings().policy == Policy::Pull;
-        for slot in self.lanes.all() {
-            let is_alone = !pulls || self.core.hierarchy().cpu_state(slot.cpu) == CpuState::Unavailable;
-            slot.standalone.set(if is_alone { Standalone::Yes } else { Standalone::No });
-        }
+        self.lanes.table().renew_standalone(&self.core);
     }
 }

@@ -6,19 +6,20 @@
 
 use super::claim::{ClaimError, WaitBy};
 use super::current;
-use super::outcome::{IdleUntil, TurnStats};
-use super::slot::LaneSlot;
-use super::turn::Lane;
+use super::outcome::TurnStats;
+use super::slot::ThreadSlot;
+use super::turn::LaneDriver;
 use crate::machine::{EnterGuard, Machine};
 use crate::task::{LiveTasks, end_local_tasks};
 use core::marker::PhantomData;
+use quietcore_core::lane::{IdleUntil, Sleeper};
 use quietcore_core::{CpuId, Nanos};
 use std::os::fd::BorrowedFd;
 
 /// Wakes the lane of a CPU when it waits, from any thread. Cheap to copy; outlives the lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Unparker {
-    slot: &'static LaneSlot,
+    slot: &'static ThreadSlot,
 }
 
 impl Unparker {
@@ -26,7 +27,7 @@ impl Unparker {
     /// Leave first what the lane is to find. Cost: a fence and a load; 7 us if the lane waits.
     #[inline]
     pub fn unpark(&self) {
-        let _ = self.slot.kick();
+        let _ = self.slot.world.kick();
     }
 }
 
@@ -48,7 +49,7 @@ impl Unparker {
 /// A loop that has nothing else to do waits with [`park`](Self::park).
 #[derive(Debug)]
 pub struct Cpu {
-    lane: Lane,
+    lane: LaneDriver,
     tasks: LiveTasks,
     waits: WaitBy,
     /// How late the kernel may end this thread's waits, as it was before the claim, in ns.
@@ -83,7 +84,7 @@ impl Cpu {
         current::enter(core::ptr::from_ref(machine).cast(), cpu, machine.now());
         let slack = rustix::thread::current_timer_slack().ok();
         let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
-        let lane = Lane::new(machine, slot);
+        let lane = LaneDriver::new(machine, slot);
         machine.open_claimed(cpu);
         Ok(Self { lane, tasks: LiveTasks::default(), waits, slack, _entered: entered, thread: PhantomData })
     }
@@ -144,9 +145,7 @@ impl Cpu {
     #[must_use]
     pub fn next_turn(&self, now: Nanos) -> Nanos {
         let machine = self.lane.machine;
-        let tick = machine.lanes.tick.0;
-        let edge = Nanos((now.0 / tick + 1).saturating_mul(tick));
-        machine.core.next_event(self.cpu()).map_or(edge, |next| next.min(edge))
+        machine.lanes.table().next_turn(&machine.core, self.cpu(), now)
     }
 
     /// Waits until something is due or a kick comes; returns awake. Cost: a system call.

@@ -1,14 +1,9 @@
-//! What a machine does about a lane that dozes, and about one that woke up.
+//! What a machine does about a lane that dozes.
 
 use crate::machine::Machine;
 use quietcore_core::{BaseId, Nanos};
 
 impl Machine {
-    /// A lane that takes part is awake from `now` on.
-    pub(super) fn arm_stall_deadline(&self, now: Nanos) {
-        self.lanes.stall_deadline.arm(&self.alarm, self.clock.to_kernel(now));
-    }
-
     /// A pinned or an exact timer was put on `base`, to run at `at`: its CPU's lane is woken if it is awake
     /// in the hierarchy, so that no action asks for it, but dozes beyond `at`. After the arm; by any thread.
     /// Cost: a fence and a load; nothing without lanes.
@@ -17,10 +12,10 @@ impl Machine {
         let Some(slot) = self.lanes.slot(base.cpu) else { return };
         slot.interrupt_doze(at);
         if self.timer_raise.calls()
-            && slot.standalone.is_set()
+            && slot.is_standalone()
             && self.current_cpu().is_none_or(|(cpu, _)| cpu != base.cpu)
         {
-            slot.call();
+            slot.world.call();
         }
     }
 }

@@ -93,8 +93,7 @@ impl Machine {
         let report = report.map_err(|_| IsolateError::NoHousekeeping)?;
         self.renew_hints();
         if !report.joined.is_empty() {
-            // They are awake for all that is known here, and others may count on them.
-            self.lanes.stall_deadline.expect_turn(&self.alarm, self.clock.to_kernel(now));
+            self.act(|actions| self.lanes.table().handle_join(now, actions));
         }
         self.move_own_threads();
         let mut report = report;
@@ -135,7 +134,7 @@ impl Machine {
     /// By the holder of the control lock: if a thread drives `cpu` and it is not isolated, it takes what is
     /// not bound to it. Gives what has waited for that.
     fn open_queue_unless_isolated(&self, cpu: CpuId) -> Vec<Item> {
-        let is_claimed = self.lanes.slot(cpu).is_some_and(|slot| slot.parker().is_some());
+        let is_claimed = self.lanes.slot(cpu).is_some_and(|slot| slot.world.parker().is_some());
         if is_claimed && !self.core.isolation().any().contains(cpu) {
             return self.lanes.open_queue(cpu);
         }

@@ -4,11 +4,12 @@
 //! that are due, softirqs. No item is interrupted. A turn runs items for 2 ms or until it has run 64; then
 //! its caller gets the thread back. A lane that has no item looks at what other lanes have before it waits.
 //!
-//! Gates: [README.md](README.md). Source: docs/design/PROTOCOL.md, sections 2, 4 and 9.
+//! Gates: [core's lane/README.md](../../../core/src/lane/README.md). Source: docs/design/PROTOCOL.md,
+//! sections 2, 4 and 9.
 
 use super::outcome::TurnWork;
-use super::turn::Lane;
-use crate::run_queue::{Item, NextItem, RunQueue};
+use super::turn::LaneDriver;
+use crate::run_queue::{Item, NextItem};
 use crate::softirq::{Before, Softirqs};
 use crate::words::run_queue::Activity;
 use crate::{task, work};
@@ -20,11 +21,7 @@ const ITEM_BUDGET: u32 = 64;
 /// Longest turn, in ns.
 const TIME_BUDGET: Nanos = Nanos(2_000_000);
 
-impl Lane {
-    fn queue(&self) -> &'static RunQueue {
-        &self.slot().queue
-    }
-
+impl LaneDriver {
     /// Whether something was left for this lane since it last looked. Cost: a load.
     #[inline]
     pub(super) fn has_items(&self) -> bool {

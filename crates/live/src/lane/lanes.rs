@@ -4,25 +4,21 @@
 //! `own_threads` and `notes` are held for no call; `unplaced`, then a run queue's lock.
 
 use super::options::StartNote;
-use super::slot::LaneSlot;
+use super::slot::{LanePlace, ThreadSlot};
 use crate::run_queue::{Item, RunQueue};
 use crate::softirq::Ksoftirqd;
-use crate::words::park::{Notify, Parker};
 use crate::words::run_queue::Hint;
-use crate::words::stall_deadline::StallDeadline;
+use quietcore_core::lane::{Kick, LaneTable, Sleeper};
 use quietcore_core::realtime::CpuPriorities;
-use quietcore_core::{CpuId, CpuSet, Nanos, Settings};
+use quietcore_core::{CpuId, CpuSet, Settings};
 use rustix::thread::Pid;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The lanes of a machine; without any, all of it is empty.
 #[derive(Debug)]
 pub(crate) struct LaneSlots {
-    /// By CPU; `None` for those that no thread can claim.
-    slots: Box<[Option<LaneSlot>]>,
-    pub(super) spares: CpuSet,
-    pub(super) stall_deadline: StallDeadline,
-    pub(super) tick: Nanos,
+    /// What the core decides about.
+    table: LaneTable<LanePlace>,
     /// Held while CPUs come, go, or are isolated.
     control: Mutex<()>,
     /// The helper and the spares, which keep off isolated CPUs. Locked after `control`.
@@ -53,15 +49,10 @@ impl LaneSlots {
         settings: &Settings,
         own_priority: Option<u8>,
     ) -> Self {
-        let spares = if claimable.is_empty() { CpuSet::new() } else { spares.clone() };
-        let all = claimable.union(&spares);
-        let count = all.last().map_or(0, |last| last.index() + 1);
-        let slot = |index| CpuId::new(index as u64).ok().filter(|cpu| all.contains(*cpu)).map(LaneSlot::new);
+        let table = LaneTable::new(claimable, spares, settings, LanePlace::new);
+        let count = table.all().last().map_or(0, |last| last.cpu().index() + 1);
         Self {
-            slots: (0..count).map(slot).collect(),
-            spares,
-            stall_deadline: StallDeadline::new(settings.tick.nanos(), settings.stall_in_force()),
-            tick: settings.tick.nanos(),
+            table,
             control: Mutex::new(()),
             own_threads: Mutex::new(Vec::new()),
             own_priority,
@@ -72,19 +63,21 @@ impl LaneSlots {
         }
     }
 
+    /// What the core decides about: slots, kicks, the deadline word.
+    #[inline]
+    pub(crate) const fn table(&self) -> &LaneTable<LanePlace> {
+        &self.table
+    }
+
     /// Whether this machine has lanes.
     #[inline]
     pub(crate) fn exist(&self) -> bool {
-        !self.slots.is_empty()
-    }
-
-    pub(crate) fn stall_deadline(&self) -> &StallDeadline {
-        &self.stall_deadline
+        self.table.exist()
     }
 
     /// Whether lanes look after each other.
     pub(crate) fn watch(&self) -> bool {
-        !self.stall_deadline.policy().is_never()
+        self.table.watch()
     }
 
     /// The lock of those who come, go, or isolate.
@@ -100,67 +93,34 @@ impl LaneSlots {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn slot(&self, cpu: CpuId) -> Option<&LaneSlot> {
-        self.slots.get(cpu.index())?.as_ref()
+    #[inline]
+    pub(super) fn slot(&self, cpu: CpuId) -> Option<&ThreadSlot> {
+        self.table.slot(cpu)
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &LaneSlot> {
-        self.slots.iter().flatten()
-    }
-
-    /// `cpu` has to look at once. If no thread drives it, another thread looks: a lane that sleeps, or a
-    /// spare.
-    pub(crate) fn kick(&self, cpu: CpuId) {
-        if self.slot(cpu).and_then(LaneSlot::kick).is_none() {
-            self.wake_one();
-        }
-    }
-
-    /// Wakes the first driver that sleeps and can run what is not its own. The thread that is just about to
-    /// sleep looks once more.
-    pub(crate) fn wake_one(&self) {
-        let _ = self.all_in_tree().find(|slot| {
-            slot.queue.doorbell.ring();
-            slot.kick() == Some(Notify::Woke)
-        });
-    }
-
-    /// The same for all of them.
-    pub(super) fn wake_tree(&self) {
-        self.all_in_tree().for_each(|slot| _ = slot.kick());
-    }
-
-    /// Whether a lane waits that would take over what a spare does. `is_stuck` tells of one that waits for
-    /// its CPU. Without a lock.
-    pub(super) fn has_waiting_lane(&self, is_stuck: impl Fn(CpuId) -> bool) -> bool {
-        let is_waiting = |slot: &LaneSlot| slot.parker().is_some_and(Parker::is_waiting);
-        let mut lanes = self.all_in_tree().filter(|slot| !self.spares.contains(slot.cpu));
-        lanes.any(|slot| is_waiting(slot) && !is_stuck(slot.cpu))
-    }
-
-    fn all_in_tree(&self) -> impl Iterator<Item = &LaneSlot> {
-        self.all().filter(|slot| !slot.standalone.is_set())
+    pub(super) fn all(&self) -> impl Iterator<Item = &ThreadSlot> {
+        self.table.all()
     }
 
     /// Where tasks and work wait for `cpu`.
     #[inline]
     pub(crate) fn queue(&self, cpu: CpuId) -> Option<&RunQueue> {
-        self.slot(cpu).map(|slot| &slot.queue)
+        self.slot(cpu).map(|slot| &slot.world.queue)
     }
 
-    /// Wakes the lane of `cpu` if it waits; `None` when no thread drives it.
+    /// Wakes the lane of `cpu` if it waits.
     #[inline]
-    pub(crate) fn kick_lane(&self, cpu: CpuId) -> Option<Notify> {
-        self.slot(cpu).and_then(LaneSlot::kick)
+    pub(crate) fn kick_lane(&self, cpu: CpuId) -> Kick {
+        self.slot(cpu).map_or(Kick::Vacant, |slot| slot.world.kick())
     }
 
     /// Whether the lane of `cpu` waits; a hint.
     pub(crate) fn is_waiting(&self, cpu: CpuId) -> bool {
-        self.slot(cpu).and_then(LaneSlot::parker).is_some_and(Parker::is_waiting)
+        self.slot(cpu).is_some_and(|slot| slot.world.is_waiting())
     }
 
     pub(crate) fn ksoftirqd(&self, cpu: CpuId) -> Option<&Ksoftirqd> {
-        self.slot(cpu).map(|slot| &slot.ksoftirqd)
+        self.slot(cpu).map(|slot| &slot.world.ksoftirqd)
     }
 
     fn aside(&self) -> MutexGuard<'_, Unplaced> {
@@ -171,7 +131,7 @@ impl LaneSlots {
     /// be.
     pub(crate) fn hold_unplaced(&self, item: Item) -> Result<(), Item> {
         let mut aside = self.aside();
-        if aside.is_over || self.all().any(|slot| slot.queue.gate.is_open()) {
+        if aside.is_over || self.all().any(|slot| slot.world.queue.gate.is_open()) {
             return Err(item);
         }
         aside.items.push(item);
@@ -198,17 +158,12 @@ impl LaneSlots {
         aside.is_over = true;
         let mut items = core::mem::take(&mut aside.items);
         drop(aside);
-        items.extend(self.all().flat_map(|slot| slot.queue.end(&self.priorities)));
+        items.extend(self.all().flat_map(|slot| slot.world.queue.end(&self.priorities)));
         items
     }
 
     /// So that all threads that wait look whether the machine has ended.
     pub(crate) fn wake_ksoftirqds(&self) {
-        self.all().for_each(|slot| slot.ksoftirqd.wake());
-    }
-
-    /// Wakes every driver that sleeps.
-    pub(crate) fn wake_all(&self) {
-        self.all().for_each(|slot| _ = slot.kick());
+        self.all().for_each(|slot| slot.world.ksoftirqd.wake());
     }
 }

@@ -1,17 +1,15 @@
-//! Threads that drive CPUs: claiming one, taking turns, waiting; spares, and the sentinel behind them.
-//!
-//! [README.md](README.md) has the states, the protocol, the races with their tests, and why no timer waits.
+//! Threads that drive CPUs: claiming one, taking turns, waiting; spares, and the sentinel behind them. When a
+//! lane waits, until when, and who takes over is decided in the core (`lane`).
 //!
 //! ```text
 //! claim.rs     how a thread gets a CPU            cpu.rs        what it gets
-//! lane.rs      turns                              items.rs      softirqs, tasks and work in a turn
-//! wait.rs      going idle, waiting, blocking      waiting.rs    the idle state
-//! tick.rs      standalone lanes that go by ticks  idle_predictor.rs  doze or sleep
-//! outcome.rs   what a turn did, how long to wait  sentinel.rs   the helper thread of a machine with lanes
-//! spare.rs     threads without a CPU of a host    thread.rs     ready-made lane threads
-//! options.rs   how those are run                  realtime.rs   a thread's priority
-//! isolate.rs   isolation while the machine runs   current.rs    which CPU the calling thread drives
-//! slot.rs      where a lane waits                 doze.rs       what ends a doze
+//! turn.rs      turns                              items.rs      softirqs, tasks and work in a turn
+//! wait.rs      going idle, waiting, blocking      sentinel.rs   the helper thread of a machine with lanes
+//! tick.rs      standalone lanes that go by ticks  doze.rs       what ends a doze
+//! outcome.rs   what a turn did                    spare.rs      threads without a CPU of a host
+//! thread.rs    ready-made lane threads            options.rs    how those are run
+//! realtime.rs  a thread's priority                current.rs    which CPU the calling thread drives
+//! isolate.rs   isolation while the machine runs   slot.rs       where a lane waits
 //! lanes.rs     all of them
 //! ```
 
@@ -19,7 +17,6 @@ mod claim;
 mod cpu;
 mod current;
 mod doze;
-mod idle_predictor;
 mod isolate;
 mod items;
 mod lanes;
@@ -33,13 +30,13 @@ mod thread;
 mod tick;
 mod turn;
 mod wait;
-mod waiting;
 
+pub use quietcore_core::lane::IdleUntil;
 pub use {
     claim::{ClaimError, WaitBy},
     cpu::{Cpu, Unparker},
     isolate::IsolateError,
     options::{LaneThreads, Pinning, StartNote},
-    outcome::{IdleUntil, TurnStats},
+    outcome::TurnStats,
 };
 pub(crate) use {current::driven_here, lanes::LaneSlots};

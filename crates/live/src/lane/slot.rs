@@ -1,27 +1,26 @@
-//! A CPU's place for the lane that drives it: where the lane waits, and how other threads wake it.
+//! What threads keep of a CPU's place: where the lane waits, and what waits for it.
 //!
 //! A machine has a slot for each CPU that can be claimed and for each spare, for its whole life; threads come
 //! and go. So a kick needs no count and no lock.
 
 use crate::run_queue::RunQueue;
 use crate::softirq::Ksoftirqd;
-use crate::words::lane::{DozeUntil, SlotOwner, StandaloneFlag, Waits};
 use crate::words::park::{Notify, Parker};
 use crate::words::run_queue::Doorbell;
+use crate::words::slot_owner::{SlotOwner, Waits};
+use quietcore_core::CpuId;
+use quietcore_core::lane::{Kick, Sleeper};
 use quietcore_core::softirq::Call;
-use quietcore_core::{CpuId, Nanos};
 use std::io;
 use std::sync::OnceLock;
 
-/// On cache lines of its own: its owner writes it at every park.
+/// A CPU's place.
+pub(crate) type ThreadSlot = quietcore_core::lane::LaneSlot<LanePlace>;
+
+/// What this world keeps in it.
 #[derive(Debug)]
-#[repr(align(128))]
-pub(crate) struct LaneSlot {
-    pub(super) cpu: CpuId,
+pub(crate) struct LanePlace {
     owner: SlotOwner,
-    pub(super) doze: DozeUntil,
-    /// Whether its CPU looks after its own timers only: it is isolated, or this machine pulls nothing.
-    pub(super) standalone: StandaloneFlag,
     futex: Parker,
     /// Made for the first owner that waits for a descriptor, and kept.
     event: OnceLock<Parker>,
@@ -33,13 +32,10 @@ pub(crate) struct LaneSlot {
     pub(super) called: Doorbell,
 }
 
-impl LaneSlot {
+impl LanePlace {
     pub(super) fn new(cpu: CpuId) -> Self {
         Self {
-            cpu,
             owner: SlotOwner::new(),
-            doze: DozeUntil::new(),
-            standalone: StandaloneFlag::new(),
             futex: Parker::futex(),
             event: OnceLock::new(),
             queue: RunQueue::new(cpu),
@@ -63,7 +59,6 @@ impl LaneSlot {
 
     /// By the owner, which has left everything else.
     pub(super) fn release(&self) {
-        self.doze.end();
         self.owner.release();
     }
 
@@ -76,18 +71,35 @@ impl LaneSlot {
         }
     }
 
-    /// Wakes the owner if it waits; `None` when there is no owner.
-    #[inline]
-    pub(super) fn kick(&self) -> Option<Notify> {
-        self.parker().map(Parker::unpark)
+    fn owners_parker(&self) -> &Parker {
+        self.parker().expect("a lane has claimed its slot")
+    }
+}
+
+impl Sleeper for LanePlace {
+    fn prepare(&self) {
+        self.owners_parker().prepare();
     }
 
-    /// Something more precise than a tick was put on this CPU's base, for `at`: wakes the owner if it dozes
-    /// beyond that. A CPU that sleeps in the hierarchy is kicked by the core's actions.
+    fn finish(&self) {
+        let _ = self.owners_parker().finish();
+    }
+
     #[inline]
-    pub(super) fn interrupt_doze(&self, at: Nanos) {
-        if self.doze.is_later_than(at) {
-            let _ = self.kick();
+    fn kick(&self) -> Kick {
+        match self.parker().map(Parker::unpark) {
+            Some(Notify::Woke) => Kick::Woke,
+            Some(Notify::NotNeeded) => Kick::NotNeeded,
+            None => Kick::Vacant,
         }
+    }
+
+    fn kick_to_help(&self) -> Kick {
+        self.queue.doorbell.ring();
+        self.kick()
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.parker().is_some_and(Parker::is_waiting)
     }
 }

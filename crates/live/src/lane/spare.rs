@@ -4,15 +4,15 @@
 //! all lanes', so that a lane that sleeps is kicked first. It leaves the rest to a lane that sleeps, if there
 //! is one (`Lane::stand_down`). What its callbacks arm it arms as a foreign thread does.
 
-use super::turn::Lane;
+use super::turn::LaneDriver;
 use crate::machine::{Machine, StartError};
-use crate::words::lane::Waits;
+use crate::words::slot_owner::Waits;
 use quietcore_core::CpuId;
 
 impl Machine {
     /// A thread for each spare.
     pub(crate) fn start_spares(&'static self) -> Result<(), StartError> {
-        for spare in self.lanes.spares.iter() {
+        for spare in self.lanes.table().spares().iter() {
             self.start_thread(format!("quietcore-s{spare}"), move || self.run_spare(spare))?;
         }
         Ok(())
@@ -25,7 +25,7 @@ impl Machine {
         let _entered = self.enter();
         self.join_own_threads();
         self.raise_priority(self.lanes.own_priority);
-        let mut lane = Lane::spare(self, slot);
+        let mut lane = LaneDriver::spare(self, slot);
         while self.is_running() {
             let _ = lane.turn();
             if !lane.has_more() {

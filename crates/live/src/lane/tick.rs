@@ -10,11 +10,12 @@
 //! turn, or is kicked if it waits.
 
 use super::outcome::TurnWork;
-use super::slot::LaneSlot;
-use super::turn::Lane;
+use super::slot::LanePlace;
+use super::turn::LaneDriver;
+use quietcore_core::lane::Sleeper;
 use quietcore_core::softirq::TimerRaise;
 
-impl LaneSlot {
+impl LanePlace {
     /// A thread that does not drive this CPU has put a timer on its own base, and its lane may not look until
     /// something calls it.
     #[cold]
@@ -26,26 +27,26 @@ impl LaneSlot {
     }
 }
 
-impl Lane {
+impl LaneDriver {
     /// The turn of an isolated lane that does not go by the next expiry; `None` when it does nothing now.
     /// Cost: a look at the clock.
     #[cold]
     pub(super) fn turn_by_tick(&mut self, when: TimerRaise) -> Option<TurnWork> {
         let (machine, slot) = (self.machine, self.slot());
         let now = machine.clock.now();
-        let is_called = slot.called.answer();
+        let is_called = slot.world.called.answer();
         if is_called {
             // Before the turn: who arms after this calls again.
-            slot.timer_call.arrive();
+            slot.world.timer_call.arrive();
         }
-        let is_tick = self.enter_tick(now);
-        let next = machine.core.next_event(slot.cpu);
+        let is_tick = self.state.is_new_tick(now);
+        let next = machine.core.next_event(slot.cpu());
         let is_raised = is_called || is_tick && when.raises(next, next.is_some(), now);
         if !is_raised {
             return None;
         }
         let timers = self.take_raised_turn();
-        let counts = &machine.counts[slot.cpu.index()];
+        let counts = &machine.counts[slot.cpu().index()];
         counts.timer_raises.add(1);
         counts.empty_raises.add(u64::from(timers == 0));
         Some(TurnWork { timers, ..TurnWork::default() })

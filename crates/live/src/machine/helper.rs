@@ -7,8 +7,8 @@
 
 use super::Machine;
 use super::error::StartError;
-use quietcore_core::{CpuId, IdleDecision, Nanos};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::panic::contain;
+use quietcore_core::{Actions, Nanos};
 use std::sync::PoisonError;
 use std::thread;
 
@@ -25,7 +25,7 @@ impl Machine {
     /// Runs the helper's code. User code is caught where it is called, so a panic that comes here is a bug of
     /// ours, and its message was printed. No thread would run what is armed from now on, so nothing is.
     pub(super) fn survive(&self, help: impl FnOnce()) {
-        if catch_unwind(AssertUnwindSafe(help)).is_err() && self.life.break_down() {
+        if contain(help).is_none() && self.life.break_down() {
             self.send_threads_home();
         }
     }
@@ -48,7 +48,7 @@ impl Machine {
             self.alarm.wait();
             // Whatever was asked for until now is looked at below, also whether to end: a pull for that may
             // have found the same moment there, and programmed nothing.
-            let _ = self.alarm.take();
+            let _ = self.lanes.table().deadline().take();
             if self.life.is_over() {
                 break;
             }
@@ -58,53 +58,41 @@ impl Machine {
 
     /// Plays the spare until nothing is due, and says when it must look again. Returns that.
     pub(crate) fn drive_spare(&self, now: Nanos) -> Option<Nanos> {
-        let mut spare_turn = self.spare_turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let spare_turn = &mut *spare_turn;
-        let spare = spare_turn.turn.cpu();
-        if !spare_turn.is_awake {
-            self.core.exit_idle(spare, now);
-            spare_turn.is_awake = true;
-        }
+        let mut helper = self.spare_turn.lock().unwrap_or_else(PoisonError::into_inner);
+        helper.handle_wake(&self.core, now);
         loop {
-            self.take_turn(&mut spare_turn.turn);
-            if !spare_turn.turn.has_more() {
+            self.take_turn(&mut helper.turn);
+            if !helper.turn.has_more() {
                 break;
             }
         }
-        let until = match self.core.enter_idle(spare, self.clock.now()) {
-            IdleDecision::Stay { next } => Some(next),
-            IdleDecision::Sleep { until } => {
-                spare_turn.is_awake = false;
-                until
-            }
-        };
+        let until = helper.handle_idle(&self.core, self.clock.now());
         if let Some(until) = until {
-            self.set_alarm(until);
+            self.act(|actions| actions.set_alarm(until));
         }
         until
     }
 
     /// A thread that may pull has to be awake at `at`.
-    pub(super) fn set_alarm(&self, at: Nanos) {
+    pub(super) fn request_alarm(&self, at: Nanos, actions: &mut Actions) {
         if self.clock.is_paused() {
             self.settle_paused();
             return;
         }
-        let at = self.clock.to_kernel(at);
-        if self.lanes.exist() {
-            self.lanes.stall_deadline().ask(&self.alarm, at);
-        } else {
-            self.alarm.pull(at);
+        self.lanes.table().request_alarm(self.clock.to_kernel(at), actions);
+    }
+
+    /// The helper, or the sentinel, looks around at once.
+    pub(crate) fn wake_helper(&self) {
+        if self.lanes.table().deadline().pull(Nanos(1)) {
+            self.alarm.follow(self.lanes.table().deadline());
         }
     }
 
-    /// `cpu` has to look at its timers. Without lanes it is one that no thread drives, so what it would wake
-    /// up for is what the helper must.
-    pub(super) fn kick(&self, cpu: CpuId) {
-        if self.lanes.exist() {
-            self.lanes.kick(cpu);
-        } else if let Some(next) = self.core.next_event(cpu) {
-            self.set_alarm(next);
+    /// The same, and it ends.
+    pub(super) fn end_wait_of_helper(&self) {
+        if self.lanes.table().deadline().end() {
+            self.alarm.follow(self.lanes.table().deadline());
         }
     }
 }

@@ -9,13 +9,13 @@
 //! due; `helper.rs` the helper; `current.rs` which machine a thread means; `sync.rs` the words read without a
 //! lock. Invariant: actions are carried out after all locks are dropped, before user code goes on.
 
+mod alarm;
 mod builder;
 mod current;
 mod error;
 mod helper;
 mod host;
 mod limits;
-mod spare_turn;
 mod start;
 mod sync;
 #[cfg(test)]
@@ -40,16 +40,16 @@ use crate::stall::Stalls;
 use crate::task::{BlockingPool, LiveTasks};
 use crate::timer::{RunEnds, RunScope};
 use crate::virtual_time::VirtualTime;
-use crate::words::alarm::Alarm;
 use crate::words::lock::FutexLock;
 use crate::words::present_cpu;
+use alarm::Alarm;
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
+use quietcore_core::lane::Helper;
 use quietcore_core::place::nearest_housekeeping;
 use quietcore_core::realtime::Awareness;
 use quietcore_core::softirq::TimerRaise;
 use quietcore_core::{Actions, Context, CpuId, CpuSet, Machine as Core, Nanos};
-use spare_turn::SpareTurn;
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use sync::{Hosts, Life};
@@ -63,7 +63,7 @@ pub struct Machine {
     pub(crate) virtual_time: VirtualTime,
     pub(crate) hosts: Hosts,
     /// The turn of the first spare: of the helper without lanes, or of the thread that moves a virtual clock.
-    spare_turn: Mutex<SpareTurn>,
+    spare_turn: Mutex<Helper>,
     life: Life,
     /// CPUs of the host, without spares.
     pub(crate) cpus: CpuSet,
@@ -188,12 +188,14 @@ impl Machine {
         }
     }
 
-    /// The same for an arm at a given moment, whose own moment only takes a base's clock along: on a lane the
-    /// last look at the clock will do, elsewhere the coarse clock.
+    /// The same for an arm for `at`, whose own moment only takes a base's clock along: on a lane the last
+    /// look at the clock often will do, elsewhere the coarse clock.
     #[inline]
-    pub(crate) fn coarse_context(&self) -> Context {
+    pub(crate) fn context_for(&self, at: Nanos) -> Context {
         match self.current_cpu() {
-            Some((cpu, now)) => Context::on(cpu, now),
+            Some((cpu, looked)) => {
+                Context::on(cpu, self.core.moment_for_arm(at, looked, || self.clock.coarse()))
+            }
             None => Context::near(self.hosts.near(present_cpu::number()), self.clock.coarse()),
         }
     }
@@ -220,13 +222,16 @@ impl Machine {
 
     #[cold]
     pub(crate) fn carry_out(&self, actions: &mut Actions) {
-        if let Some(at) = actions.take_alarm() {
-            self.set_alarm(at);
-        }
         while let Some(cpu) = actions.take_kick() {
             self.counts[cpu.index()].kicks.add(1);
             probe::lane_kick(cpu);
-            self.kick(cpu);
+            self.lanes.table().kick(&self.core, cpu, actions);
+        }
+        if let Some(at) = actions.take_alarm() {
+            self.request_alarm(at, actions);
+        }
+        if actions.take_program() {
+            self.alarm.follow(self.lanes.table().deadline());
         }
     }
 
@@ -262,8 +267,8 @@ impl Machine {
     /// The machine runs no more: its threads are to look at that, and end. Once, by the thread that ended it.
     fn send_threads_home(&self) {
         self.events.end();
-        self.alarm.end();
-        self.lanes.wake_all();
+        self.end_wait_of_helper();
+        self.lanes.table().wake_all();
         self.lanes.wake_ksoftirqds();
         self.blocking.end();
     }

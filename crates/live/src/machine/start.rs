@@ -1,9 +1,9 @@
 //! Starting a machine: its CPUs, its parts, its threads.
 
+use super::alarm::Alarm;
 use super::builder::MachineBuilder;
 use super::error::StartError;
 use super::limits::Limits;
-use super::spare_turn::SpareTurn;
 use super::sync::{Hosts, Life};
 use super::{Machine, host};
 use crate::clock::Clock;
@@ -14,7 +14,7 @@ use crate::stall::Stalls;
 use crate::task::{BlockingPool, LiveTasks};
 use crate::timer::RunEnds;
 use crate::virtual_time::{Allowed, VirtualTime};
-use crate::words::alarm::Alarm;
+use quietcore_core::lane::Helper;
 use quietcore_core::place::{Isolation, Policy};
 use quietcore_core::{CpuId, CpuSet, Machine as Core, Nanos, Settings};
 use std::sync::{Mutex, Once};
@@ -103,7 +103,7 @@ impl Machine {
             alarm,
             virtual_time: VirtualTime::new(builder.virtual_time, Nanos(builder.tick.as_nanos() as u64)),
             hosts: Hosts::new(highest.index() + 1, spare),
-            spare_turn: Mutex::new(SpareTurn::new(spare)),
+            spare_turn: Mutex::new(Helper::new(spare)),
             life: Life::new(builder.arm_locations),
             cpu_limit: spare.index() as u16 + count,
             counts: (0..spare.index() + usize::from(count)).map(|_| MetricWords::new()).collect(),

@@ -5,13 +5,13 @@
 
 use super::{Machine, OnPanic};
 use crate::job::Job;
+use crate::panic::contain;
 use crate::probe;
 use crate::stall::RunningCode;
 use crate::timer::RunScope;
 use core::cell::Cell;
 use core::task::Waker;
 use quietcore_core::{Actions, At, BaseId, CpuId, Nanos, Turn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Wakers that are taken together with one. They save locks and looks at the clock; and they wait for this
 /// thread if it loses its CPU between two of them, whichever thread could have woken them.
@@ -24,7 +24,7 @@ impl Machine {
         let mut actions = Actions::new(self.cpu_limit);
         let mut now = self.clock.now();
         self.counts[turn.cpu().index()].turns.add(1);
-        self.core.begin_turn(turn, now);
+        self.core.collect_due(turn, now);
         self.turns_again(turn.cpu(), now);
         let take = Job::take;
         let at = At { now, actions: &mut actions };
@@ -127,13 +127,11 @@ impl Machine {
     #[inline]
     pub(crate) fn guarded<R>(&self, runner: CpuId, code: impl FnOnce() -> R) -> Option<R> {
         let _in_run = RunScope::begin();
-        match catch_unwind(AssertUnwindSafe(code)) {
-            Ok(result) => Some(result),
-            Err(_) => {
-                self.after_panic(runner);
-                None
-            }
+        let result = contain(code);
+        if result.is_none() {
+            self.after_panic(runner);
         }
+        result
     }
 
     #[cold]

@@ -114,5 +114,8 @@ mod tests {
         assert!((2_000..=2_560).contains(&at(0.5)) && at(0.5) == at(0.99), "{}", at(0.99));
         assert!((9_000_000..=11_250_000).contains(&at(0.995)), "{}", at(0.995));
         assert_eq!((late.len(), late.cumulative().last()), (100, Some((None, 100))));
+        assert_eq!(at(0.0), at(0.5), "not below the first value");
+        let none = Histogram { counts: vec![0; BUCKETS].into_boxed_slice() };
+        assert_eq!((none.is_empty(), late.is_empty(), none.quantile(0.5)), (true, false, None));
     }
 }

@@ -136,8 +136,9 @@ fn labels(cpu: &CpuMetrics) -> [(&'static str, String); 2] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{histogram::bucket_of, snapshot::Metrics};
     use crate::{
-        Cpu, CpuId, Machine,
+        Cpu, CpuId, Machine, Nanos,
         metrics::LaneState,
         softirq::Vector,
         task::{Priority, WorkOptions},
@@ -218,6 +219,110 @@ mod tests {
         assert_eq!(cpus.count(), metrics.cpus.len(), "each CPU has its own");
         drop(lane);
         machine.shutdown();
+    }
+
+    /// Two CPUs, of which the second is a spare, with counts that all differ, and the series that they are;
+    /// spans of 2 us and of 9 ms.
+    fn two_cpus() -> (Metrics, BTreeMap<String, f64>) {
+        let machine = Machine::start().expect("starts");
+        let mut metrics = machine.metrics();
+        machine.shutdown();
+        metrics.cpus.truncate(1);
+        metrics.cpus.push(metrics.cpus[0].clone());
+        let mut expected = BTreeMap::new();
+        for (cpu, (number, times)) in metrics.cpus.iter_mut().zip([(4, 1), (6, 100)]) {
+            cpu.cpu = CpuId::new(number).expect("a small number");
+            cpu.is_spare = number == 6;
+            let role = if cpu.is_spare { "spare" } else { "cpu" };
+            let figures = [
+                ("timers_armed", &mut cpu.bases.armed),
+                ("timers_superseded", &mut cpu.bases.superseded),
+                ("timers_cancelled", &mut cpu.bases.cancelled),
+                ("timers_ran_here", &mut cpu.bases.ran_here),
+                ("timers_ran_elsewhere", &mut cpu.bases.ran_elsewhere),
+                ("timers_waited", &mut cpu.bases.waited),
+                ("runs_own", &mut cpu.ran_own),
+                ("runs_for_others", &mut cpu.ran_for_others),
+                ("turns", &mut cpu.turns),
+                ("kicks", &mut cpu.kicks),
+                ("panics", &mut cpu.panics),
+                ("items", &mut cpu.items),
+                ("realtime_polls", &mut cpu.realtime_polls),
+                ("migrations", &mut cpu.migrations),
+                ("pulled", &mut cpu.pulled),
+                ("pushed", &mut cpu.pushed),
+                ("stolen", &mut cpu.stolen),
+                ("raises", &mut cpu.raises),
+                ("softirqs", &mut cpu.softirqs),
+                ("ksoftirqd_ran", &mut cpu.ksoftirqd_ran),
+                ("ksoftirqd_wakeups", &mut cpu.ksoftirqd_wakeups),
+                ("deferred", &mut cpu.deferred),
+                ("donations", &mut cpu.donations),
+                ("timer_raises", &mut cpu.timer_raises),
+                ("empty_raises", &mut cpu.empty_raises),
+                ("stalls", &mut cpu.stalls),
+                ("marks", &mut cpu.bases.marks),
+                ("false_marks", &mut cpu.bases.false_marks),
+                ("busy_marks", &mut cpu.bases.busy_marks),
+                ("tokens_revoked", &mut cpu.bases.revoked),
+            ];
+            for (value, (name, figure)) in (11..).zip(figures) {
+                *figure = value * times;
+                let series = format!("quietcore_{name}_total{{cpu=\"{number}\",role=\"{role}\"}}");
+                expected.insert(series, (value * times) as f64);
+            }
+            cpu.lateness.counts.fill(0);
+            (cpu.lateness.counts[bucket_of(2_000)], cpu.lateness.counts[bucket_of(9_000_000)]) =
+                (3 * times, 2);
+            cpu.lateness_sum = Nanos(6_000 * times + 18_000_000);
+        }
+        (metrics, expected)
+    }
+
+    /// Goal: each count of each CPU, and each of the machine, stands behind its own name. Method: all of
+    /// them, no two alike.
+    #[test]
+    fn every_count_has_its_name() {
+        let (mut metrics, mut expected) = two_cpus();
+        (metrics.settimes, metrics.locks.spun) = (71, 72);
+        (metrics.locks.slept, metrics.locks.holder_preempted) = (73, 74);
+        let machine = ["alarm_settimes", "lock_spun", "lock_slept", "lock_holder_preempted"];
+        let machine = machine.map(|name| format!("quietcore_{name}_total"));
+        expected.extend(machine.into_iter().zip([71.0, 72.0, 73.0, 74.0]));
+        let mut found = samples(&metrics.to_openmetrics());
+        found.retain(|series, _| series.contains("_total"));
+        assert_eq!(found, expected);
+        assert_eq!(metrics.sum(|cpu| cpu.turns), 19 + 1900);
+    }
+
+    /// Goal: how late timers were is there for each CPU, and in all. Method: spans of 2 us, which end below
+    /// 2.048 us, and of 9 ms, below 10.486 ms.
+    #[test]
+    fn lateness_has_its_buckets() {
+        let (metrics, _) = two_cpus();
+        let late = samples(&metrics.to_openmetrics());
+        let of =
+            |kind: &str, labels: &str| late[&format!("quietcore_timer_lateness_seconds_{kind}{{{labels}}}")];
+        let (first, second) = ("cpu=\"4\",role=\"cpu\"", "cpu=\"6\",role=\"spare\"");
+        assert_eq!((of("count", first), of("sum", first)), (5.0, 0.018_006));
+        assert_eq!((of("count", second), of("sum", second)), (302.0, 0.018_6));
+        let below = |span: f64, labels: &str| {
+            let ends = late.iter().filter_map(|(series, count)| {
+                let (end, rest) = series.split_once("{le=\"")?.1.split_once("\",")?;
+                let end: f64 = end.parse().ok().filter(|_| rest.strip_suffix('}') == Some(labels))?;
+                ((end - span).abs() < 1e-12).then_some(*count)
+            });
+            ends.sum::<f64>()
+        };
+        assert_eq!((below(1.792e-6, second), below(2.048e-6, second)), (0.0, 300.0));
+        assert_eq!((below(8.388608e-3, second), below(10.48576e-3, second)), (300.0, 302.0));
+        assert_eq!(below(10.48576e-3, first), 5.0);
+
+        let all = metrics.lateness();
+        assert_eq!(
+            (all.len(), all.counts[bucket_of(2_000)], all.counts[bucket_of(9_000_000)]),
+            (307, 303, 4)
+        );
     }
 
     /// Goal: lanes are there with one state each and no label more; a machine without lanes has none. Method:

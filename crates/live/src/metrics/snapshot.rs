@@ -154,3 +154,65 @@ impl Machine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Machine;
+
+    /// Goal: each figure of a snapshot is the word of its own name. Method: words of a CPU of a machine whose
+    /// threads count next to nothing, each with another number of millions; what comes of them in millions.
+    #[test]
+    fn each_figure_is_its_own_word() {
+        let machine = Machine::start().expect("starts");
+        let words = &machine.counts[0];
+        let all = [
+            &words.ran_own,
+            &words.ran_for_others,
+            &words.turns,
+            &words.kicks,
+            &words.panics,
+            &words.items,
+            &words.realtime_polls,
+            &words.migrations,
+            &words.pulled,
+            &words.pushed,
+            &words.stolen,
+            &words.timer_raises,
+            &words.empty_raises,
+            &words.raises,
+            &words.softirqs,
+            &words.ksoftirqd_ran,
+            &words.ksoftirqd_wakeups,
+            &words.deferred,
+            &words.donations,
+        ];
+        (11..).zip(all).for_each(|(value, word)| word.add(value * 1_000_000));
+        words.was_late(3_000_000_000);
+        let cpu = machine.metrics().cpus.swap_remove(0);
+        machine.shutdown();
+        let figures = [
+            cpu.ran_own,
+            cpu.ran_for_others,
+            cpu.turns,
+            cpu.kicks,
+            cpu.panics,
+            cpu.items,
+            cpu.realtime_polls,
+            cpu.migrations,
+            cpu.pulled,
+            cpu.pushed,
+            cpu.stolen,
+            cpu.timer_raises,
+            cpu.empty_raises,
+            cpu.raises,
+            cpu.softirqs,
+            cpu.ksoftirqd_ran,
+            cpu.ksoftirqd_wakeups,
+            cpu.deferred,
+            cpu.donations,
+        ];
+        let millions: Vec<u64> = figures.iter().map(|figure| figure / 1_000_000).collect();
+        assert_eq!(millions, (11..30).collect::<Vec<u64>>());
+        assert_eq!((cpu.cpu.index(), cpu.lateness.len(), cpu.lateness_sum.0), (0, 1, 3_000_000_000));
+    }
+}

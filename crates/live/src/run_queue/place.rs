@@ -15,16 +15,16 @@
 use super::queue::{Item, NextItem, RunQueue};
 use super::wake_to::WakeTo;
 use crate::machine::Machine;
+use crate::panic::contain;
 use crate::timer::RunScope;
-use crate::words::park::Notify;
 use crate::words::run_queue::Activity;
 use quietcore_core::CpuId;
+use quietcore_core::lane::Kick;
 use quietcore_core::realtime::{
     Priority, PullSource, RunnableTask, RunningTask, Seeker, find_lowest, fits, pull_source, push_target,
     wake_target,
 };
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Machine {
     fn queue(&self, cpu: CpuId) -> Option<&RunQueue> {
@@ -70,7 +70,7 @@ impl Machine {
         let is_bound = item.bound_to().is_some();
         let waited = queue.push(item, &self.lanes.priorities).map_err(|refused| refused.0)?;
         queue.doorbell.ring();
-        let is_woken = self.lanes.kick_lane(cpu) == Some(Notify::Woke);
+        let is_woken = self.lanes.kick_lane(cpu) == Kick::Woke;
         // A lane runs the one item that it pushed for itself soon; if it gets stuck, a watcher finds it. From
         // two on, or behind an item that runs, another lane is woken to take one.
         let is_here = self.current_cpu().map(|(here, _)| here) == Some(cpu);
@@ -81,7 +81,7 @@ impl Machine {
             return Ok(());
         }
         if self.core.is_marked(cpu) {
-            self.lanes.wake_one();
+            self.lanes.table().wake_one();
         } else if waited > may_wait || is_here && !self.lanes.watch() {
             self.wake_idle_lane(cpu);
         }
@@ -96,7 +96,7 @@ impl Machine {
                 continue;
             }
             queue.doorbell.ring();
-            if self.lanes.kick_lane(cpu) == Some(Notify::Woke) {
+            if self.lanes.kick_lane(cpu) == Kick::Woke {
                 return;
             }
         }
@@ -274,7 +274,7 @@ impl Machine {
     /// `cpu` does not turn from now on: what waits there and others may run needs a lane that is awake.
     pub(crate) fn offer_items_of(&self, cpu: CpuId) {
         if self.queue(cpu).is_some_and(RunQueue::has_movable) {
-            self.lanes.wake_one();
+            self.lanes.table().wake_one();
         }
     }
 
@@ -332,7 +332,7 @@ fn drop_in_turn(item: Item) {
     while let Some(item) = next {
         let _in_run = RunScope::begin();
         // The destructor of user code; the panic hook has printed what it says.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(item)));
+        let _ = contain(|| drop(item));
         next = DROPPING
             .try_with(|list| {
                 let mut list = list.borrow_mut();

@@ -5,6 +5,7 @@ use crate::machine::Machine;
 use crate::run_queue::RunQueue;
 use crate::stall::{Callback, RunningCode};
 use crate::words::run_queue::Activity;
+use quietcore_core::lane::Kick;
 use quietcore_core::softirq::{Budget, Deferral, Passes, Raise, Runner, Step, VectorSet};
 use quietcore_core::{CpuId, Nanos};
 use std::thread;
@@ -181,7 +182,7 @@ impl Machine {
         self.counts[cpu.index()].raises.add(1);
         if queue.claims.raise(vectors) == Raise::News {
             queue.doorbell.ring();
-            let is_claimed = self.lanes.kick_lane(cpu).is_some();
+            let is_claimed = self.lanes.kick_lane(cpu) != Kick::Vacant;
             if !is_claimed {
                 // Its lane does not come to it.
                 let _ = self.ask_ksoftirqd(cpu);

@@ -1,11 +1,8 @@
 //! Why a task was not started, and why it has no result.
 
-use core::any::Any;
+use crate::panic::Panic;
 use core::fmt;
 use quietcore_core::CpuId;
-
-/// What a panic left.
-pub(super) type Panic = Box<dyn Any + Send>;
 
 /// Why a task was not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! What a spawner keeps of a task: its result to be, and a way to end it early.
 
 use super::error::JoinError;
+use super::poll::Ended;
 use super::state::TaskState;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
@@ -11,12 +12,12 @@ use std::sync::Arc;
 #[must_use = "to leave the task alone, drop the handle on purpose"]
 pub struct JoinHandle<T> {
     /// Always there until it is dropped.
-    task: Option<async_task::FallibleTask<Result<T, JoinError>, Arc<TaskState>>>,
+    task: Option<async_task::FallibleTask<Ended<T>, Arc<TaskState>>>,
     abort: AbortHandle,
 }
 
 impl<T> JoinHandle<T> {
-    pub(super) fn new(task: async_task::Task<Result<T, JoinError>, Arc<TaskState>>, waker: Waker) -> Self {
+    pub(super) fn new(task: async_task::Task<Ended<T>, Arc<TaskState>>, waker: Waker) -> Self {
         let abort = AbortHandle { state: Arc::clone(task.metadata()), waker };
         Self { task: Some(task.fallible()), abort }
     }
@@ -50,7 +51,7 @@ impl<T> Future for JoinHandle<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let task = self.task.as_mut().expect(HAS_TASK);
-        Pin::new(task).poll(context).map(|ended| ended.unwrap_or(Err(JoinError::Cancelled)))
+        Pin::new(task).poll(context).map(|ended| ended.map_or(Err(JoinError::Cancelled), Ended::into_result))
     }
 }
 

@@ -1,9 +1,10 @@
 //! One poll of a task, and what a task that was woken does.
 
-use super::error::{JoinError, Panic};
+use super::error::JoinError;
 use super::live::Listed;
 use super::state::{Runnable, TaskState};
 use crate::machine::Machine;
+use crate::panic::{Panic, contain, discard};
 use crate::run_queue::Item;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -32,7 +33,31 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             // No thread is left who would hear of a panic.
-            let _ = drop_future(this.future.as_mut(), this.state);
+            if let Err(panic) = drop_future(this.future.as_mut(), this.state) {
+                discard(panic);
+            }
+        }
+    }
+}
+
+/// What a task has ended with. The last one who knows the task drops it, on whatever thread: that is user
+/// code, and no panic of it goes further.
+pub(super) struct Ended<T>(Option<Result<T, JoinError>>);
+
+impl<T> Ended<T> {
+    const fn new(result: Result<T, JoinError>) -> Self {
+        Self(Some(result))
+    }
+
+    pub(super) fn into_result(mut self) -> Result<T, JoinError> {
+        self.0.take().expect("it is taken once")
+    }
+}
+
+impl<T> Drop for Ended<T> {
+    fn drop(&mut self) {
+        if let Some(result) = self.0.take() {
+            let _ = contain(|| drop(result));
         }
     }
 }
@@ -53,7 +78,7 @@ impl<F> Contained<F> {
 }
 
 impl<F: Future> Future for Contained<F> {
-    type Output = Result<F::Output, JoinError>;
+    type Output = Ended<F::Output>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
@@ -62,19 +87,26 @@ impl<F: Future> Future for Contained<F> {
         // this wakes it, and it is polled, or dropped by its queue, once more. Before this it is seen.
         if state.aborted.is_set() || !Machine::of(state.machine).is_running() {
             let dropped = drop_future(this.future.as_mut(), state);
-            return Poll::Ready(Err(dropped.map_or_else(JoinError::Panicked, |()| JoinError::Cancelled)));
+            let why = dropped.map_or_else(JoinError::Panicked, |()| JoinError::Cancelled);
+            return Poll::Ready(Ended::new(Err(why)));
         }
         let future = this.future.as_mut().as_pin_mut().expect("it is not polled after its end");
         // It is not polled again after a panic, so no thread sees what it left broken.
-        let result = match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
+        let ended = match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
             Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(result)) => Ok(result),
+            Ok(Poll::Ready(result)) => Ended::new(Ok(result)),
             Err(panic) => {
                 Machine::of(state.machine).count_task_panic();
-                Err(panic)
+                Ended::new(Err(JoinError::Panicked(panic)))
             }
         };
-        let dropped = drop_future(this.future.as_mut(), state);
-        Poll::Ready(result.and_then(|result| dropped.map(|()| result)).map_err(JoinError::Panicked))
+        Poll::Ready(match (drop_future(this.future.as_mut(), state), &ended.0) {
+            (Err(panic), Some(Ok(_))) => Ended::new(Err(JoinError::Panicked(panic))),
+            (Err(panic), _) => {
+                discard(panic);
+                ended
+            }
+            (Ok(()), _) => ended,
+        })
     }
 }

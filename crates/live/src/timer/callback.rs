@@ -36,8 +36,9 @@ impl CallbackTimer {
     #[track_caller]
     #[inline]
     pub fn arm_at(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.0.machine_for_arm(Location::caller())?.coarse_context();
-        self.0.arm_once(at.into(), context)
+        let at = at.into();
+        let context = self.0.machine_for_arm(Location::caller())?.context_for(at);
+        self.0.arm_once(at, context)
     }
 
     /// Arms the timer for `delay` from now. Otherwise as [`arm_at`](Self::arm_at), and a reading of the
@@ -62,8 +63,9 @@ impl CallbackTimer {
     /// [`ArmError::NoLane`] when no lane drives that CPU; otherwise as for [`arm_at`](Self::arm_at).
     #[track_caller]
     pub fn arm_on(&self, cpu: CpuId, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.0.machine_for_arm(Location::caller())?.coarse_context();
-        self.0.arm_on(cpu, at.into(), context)
+        let at = at.into();
+        let context = self.0.machine_for_arm(Location::caller())?.context_for(at);
+        self.0.arm_on(cpu, at, context)
     }
 
     /// Arms the timer for `first` and for every `period` after that. Says whether it was pending before.
@@ -97,9 +99,10 @@ impl CallbackTimer {
     /// ```
     #[track_caller]
     pub fn arm_periodic(&self, first: impl Into<Nanos>, period: Duration) -> Result<bool, ArmError> {
-        let context = self.0.machine_for_arm(Location::caller())?.coarse_context();
+        let first = first.into();
+        let context = self.0.machine_for_arm(Location::caller())?.context_for(first);
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
-        self.0.arm_periodic(first.into(), Nanos(period), context)
+        self.0.arm_periodic(first, Nanos(period), context)
     }
 
     /// Arms the timer for `at`, unless it is pending for that moment or an earlier one. Says whether it was
@@ -109,8 +112,9 @@ impl CallbackTimer {
     /// As for [`arm_at`](Self::arm_at).
     #[track_caller]
     pub fn reduce(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.0.machine_for_arm(Location::caller())?.coarse_context();
-        self.0.modify(Arm::reduce(at.into()), context)
+        let at = at.into();
+        let context = self.0.machine_for_arm(Location::caller())?.context_for(at);
+        self.0.modify(Arm::reduce(at), context)
     }
 
     /// Arms the timer for `at`, if it is pending; says whether it was.
@@ -119,8 +123,9 @@ impl CallbackTimer {
     /// As for [`arm_at`](Self::arm_at).
     #[track_caller]
     pub fn mod_pending(&self, at: impl Into<Nanos>) -> Result<bool, ArmError> {
-        let context = self.0.machine_for_arm(Location::caller())?.coarse_context();
-        self.0.modify(Arm::mod_pending(at.into()), context)
+        let at = at.into();
+        let context = self.0.machine_for_arm(Location::caller())?.context_for(at);
+        self.0.modify(Arm::mod_pending(at), context)
     }
 
     /// Takes the timer out and ends its periods; says whether it was pending. A run that has begun goes on,

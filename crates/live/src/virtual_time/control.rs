@@ -70,7 +70,7 @@ impl Machine {
             Ok(())
         })?;
         // Alarms that were asked for while time stood still were not set: the helper looks at all timers.
-        self.alarm.pull(Nanos(1));
+        self.wake_helper();
         Ok(())
     }
 

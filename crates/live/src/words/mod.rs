@@ -8,22 +8,19 @@
 //! sync.rs        atomics, cells: core's or loom's    futex.rs       sleeping on a word
 //! lock.rs        the lock of the bases               present_cpu.rs the CPU that a thread is on
 //! park.rs        going to sleep without missing a wake-up
-//! alarm.rs       the deadline word and the kernel's timer
-//! stall_deadline.rs  when the sentinel must look     lane.rs        a slot's owner, its doze, its isolation
+//! slot_owner.rs  which thread drives a CPU
 //! run_queue.rs   the doorbell, the gate, what runs   work.rs        work waits, runs, or both
 //! run_wait.rs    waiting for the end of a run        waker_cell.rs  one waker between two threads
 //! stall_record.rs what a lane runs, for reports
 //! ```
 
-pub(crate) mod alarm;
 pub(crate) mod futex;
-pub(crate) mod lane;
 pub(crate) mod lock;
 pub(crate) mod park;
 pub(crate) mod present_cpu;
 pub(crate) mod run_queue;
 pub(crate) mod run_wait;
-pub(crate) mod stall_deadline;
+pub(crate) mod slot_owner;
 pub(crate) mod stall_record;
 pub(crate) mod sync;
 pub(crate) mod waker_cell;

@@ -6,8 +6,8 @@
 //! [`Parker::unpark`]. What a sender must have done before `unpark`: all stores that the owner's second look
 //! reads, or the store to one word (an atomic, or a lock's release) through which the look finds the rest.
 //!
-//! Races 1 and 2 of [lane/README.md](../lane/README.md): one of the two fences is first, and the thread whose
-//! fence is second sees what the other left (`models.rs`, `a_sleeper_is_woken`).
+//! Races 1 and 2 of core's [lane/README.md](../../../core/src/lane/README.md): one of the two fences is
+//! first, and the thread whose fence is second sees what the other left (`models.rs`, `a_sleeper_is_woken`).
 //!
 //! With an event descriptor the owner waits in its own `epoll` (`event.rs`).
 
@@ -57,14 +57,13 @@ impl ParkWord {
         }
     }
 
-    fn wait(&self, until: Option<Nanos>) -> Woken {
+    fn sleep(&self, until: Option<Nanos>) {
         // Relaxed: `finish` acquires. A signal alone ends no sleep.
         while self.0.value().load(Ordering::Relaxed) == PARKING {
             if self.0.wait(PARKING, until) == Slept::TimedOut {
                 break;
             }
         }
-        self.finish()
     }
 
     /// For any thread, after publishing. `Woke` obliges the caller to wake the owner.
@@ -133,17 +132,22 @@ impl Parker {
         self.word.prepare();
     }
 
-    /// Sleeps until `unpark` or until `until` (`CLOCK_MONOTONIC`; `None`: for ever).
+    /// Sleeps until `unpark` or until `until` (`CLOCK_MONOTONIC`; `None`: for ever). `finish` follows.
     ///
     /// # Panics
     /// If the owner is one that sleeps elsewhere.
-    pub(crate) fn wait(&self, until: Option<Nanos>) -> Woken {
+    pub(crate) fn sleep(&self, until: Option<Nanos>) {
         assert!(matches!(self.how, SleepBy::Futex), "whoever waits for a descriptor does it elsewhere");
-        self.word.wait(until)
+        self.word.sleep(until);
     }
 
-    /// The owner is awake: it slept elsewhere, or the second look found something and it does not sleep at
-    /// all.
+    /// The same, awake again.
+    pub(crate) fn wait(&self, until: Option<Nanos>) -> Woken {
+        self.sleep(until);
+        self.finish()
+    }
+
+    /// The owner is awake: it has slept, or the second look found something and it does not sleep at all.
     pub(crate) fn finish(&self) -> Woken {
         let woken = self.word.finish();
         if let SleepBy::Event(event) = &self.how {

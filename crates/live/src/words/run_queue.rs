@@ -6,7 +6,7 @@
 //! - [`Gate`]: whether the lane takes what is not bound to it.
 //! - [`Hint`]: a number under the lock, as others see it without.
 //!
-//! Races 13 and 14 of [lane/README.md](../lane/README.md); models: `models.rs`.
+//! Races 13 and 14 of [core's lane/README.md](../../../core/src/lane/README.md); models: `models.rs`.
 
 use crate::words::sync::{AtomicU32, Ordering, fence};
 use quietcore_core::realtime::Priority;

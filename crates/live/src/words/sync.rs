@@ -1,8 +1,8 @@
 //! Atomics, cells and the processor's hint: `core`'s, or, with `--cfg loom`, loom's.
 //!
 //! One code for both builds: the words of this crate are explored by loom as they are. What waits in the
-//! kernel is in [`futex`](crate::words::futex) and [`alarm`](crate::words::alarm), with a likeness for loom
-//! beside it. Absent: decisions. A word that decides has a file of its own.
+//! kernel is in [`futex`](crate::words::futex), with a likeness for loom beside it. Absent:
+//! decisions. A word that decides has a file of its own.
 
 #[cfg(not(loom))]
 pub(crate) use core::{

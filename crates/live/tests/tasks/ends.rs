@@ -2,7 +2,8 @@
 
 use crate::scene::{builder, cpu, lanes, wait_for};
 use futures_executor::block_on;
-use quietcore_live::{Cpu, task::WorkOptions};
+use quietcore_live::{Cpu, OnPanic, TimerOptions, task::WorkOptions};
+use std::panic::panic_any;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -70,4 +71,68 @@ fn what_nobody_came_to() {
     drop(cpu_held);
     assert!(block_on(local).is_err(), "with its thread's hold on the CPU");
     work.flush().expect("nothing to wait for");
+}
+
+/// Panics when it is dropped, with another one.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic_any(Bomb);
+    }
+}
+
+/// Goal: what user code panics with is user code, too: no thread of the machine ends by it, and the machine
+/// ends. Method: payloads, results and futures whose destructors panic, in callbacks, tasks and work, whose
+/// handles are dropped or kept, with lanes and without; then others run, and a shutdown drops what is left.
+#[test]
+fn a_payload_that_panics_ends_no_thread() {
+    let helper_only = builder().lanes(quietcore_live::CpuSet::new());
+    for (builder, has_lanes) in [(helper_only, false), (lanes(), true)] {
+        let machine = builder.on_panic(OnPanic::Continue).start().expect("starts");
+        let bombs: Vec<_> = (0..4)
+            .map(|_| {
+                let bomb = machine.timer(TimerOptions::new(), |_| panic_any(Bomb));
+                bomb.arm_after(Duration::from_millis(1)).expect("it runs");
+                bomb
+            })
+            .collect();
+        if has_lanes {
+            let spawn = |ends: bool| {
+                let task = machine.spawn(async move {
+                    let bomb = Bomb;
+                    if !ends {
+                        core::future::pending::<()>().await;
+                    }
+                    bomb
+                });
+                task.expect("it runs")
+            };
+            drop(spawn(true));
+            let aborted = spawn(false);
+            aborted.abort();
+            assert!(block_on(aborted).is_err_and(|error| {
+                core::mem::forget(error);
+                true
+            }));
+            drop(machine.spawn(async { panic_any(Bomb) }).expect("it runs"));
+            drop(machine.spawn_blocking(|| panic_any(Bomb)).expect("it runs"));
+            let left: Vec<_> = (0..8).map(|_| spawn(false)).collect();
+            drop(left);
+            let (sender, ran) = channel();
+            let tell = move || sender.send(()).expect("the test waits");
+            let work = machine.work(WorkOptions::new(), tell).expect("a lane");
+            assert!(work.queue().expect("it runs"));
+            wait_for(&ran);
+        }
+        let (sender, ran) = channel();
+        let timer = machine.timer(TimerOptions::new(), move |_| sender.send(()).expect("the test waits"));
+        for _ in 0..4 {
+            timer.arm_after(Duration::from_millis(2)).expect("it runs");
+            wait_for(&ran);
+        }
+        assert!(machine.metrics().sum(|cpu| cpu.panics) >= 4);
+        drop(bombs);
+        machine.shutdown();
+    }
 }

@@ -344,7 +344,7 @@ fn cpus(words: &[&str]) -> Result<Side, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parser, matches, parse_shown};
+    use super::{Parser, matches, parse, parse_shown};
     use crate::figures::RunFigures;
 
     fn figures() -> Vec<RunFigures> {
@@ -433,6 +433,23 @@ mod tests {
             let problem = Parser { labels: &LABELS, variant: 0 }.line(text).expect_err(text);
             assert!(problem.contains(why), "{text}: {problem}");
         }
+    }
+
+    /// Goal: as many lines are taken as is said, and of many variants the first twelve are named. Method:
+    /// both sides of the bound; a pattern that none of thirteen is.
+    #[test]
+    fn lines_and_names_are_bounded() {
+        let lines = |pattern: &str, count| {
+            let lines = vec!["\"remote = 3\""; count].join(", ");
+            toml::from_str(&format!("\"{pattern}\" = [{lines}]")).expect("lines")
+        };
+        assert_eq!(parse(&lines("every", 2048), &LABELS[..2]).map(|found| found.len()).ok(), Some(4096));
+        let problem = parse(&lines("every", 2049), &LABELS[..2]).expect_err("too many").problem;
+        assert!(problem.contains("more than 4096 lines over all variants"), "{problem}");
+        let labels: Vec<String> = (1..=13).map(|label| format!("v{label}")).collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let problem = parse(&lines("w", 1), &labels).expect_err("there is no w").problem;
+        assert!(problem.contains("v11, v12") && !problem.contains("v13"), "{problem}");
     }
 
     /// Goal: a star is one part of a label. Method: labels of one and two parts.

@@ -94,10 +94,11 @@ impl World<'_> {
             self.softirqs().check_softirqs();
             self.softirqs().check_packets();
         }
+        let now = self.cpu_time.now();
         let timers = self.timers();
         if timers.kicked == 0 && std::mem::take(&mut timers.run.is_touched) {
             timers.run.recorder.figures.checks += 1;
-            timers.machine.check();
+            timers.machine.check_at(Nanos(now));
         }
     }
 

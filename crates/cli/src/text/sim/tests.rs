@@ -34,7 +34,7 @@ fn thread(task: u32, cycles: u64, us: Option<[u64; 4]>) -> CyclicThread {
 /// Every figure that a run can have, no two of which are the same.
 fn full() -> RunFigures {
     let realtime = RealtimeFigures {
-        threads: vec![thread(3, 450, Some([1, 22, 33, 44])), thread(4, 0, None)],
+        threads: vec![thread(3, 450, Some([1_003, 22_007, 33_011, 44_013])), thread(4, 0, None)],
         latency_ns: Some(spans(60)),
         placed: 61,
         pushed: 62,
@@ -125,7 +125,12 @@ fn text(outcome: &SimOutcome) -> String {
 #[test]
 fn every_figure_has_its_row() {
     let bare = || RunFigures { duration_ns: 1_000_000_000, ..RunFigures::default() };
-    let long = RunFigures { pullers: "10,12,14,16,18,20,22".parse().expect("a list"), ..bare() };
+    let long = RunFigures {
+        pullers: "10,12,14,16,18,20,22".parse().expect("a list"),
+        looks: 1,
+        panics: 1,
+        ..bare()
+    };
     let mut variants = vec![variant("full", full()), variant("long", long)];
     variants.extend(["push/movable/2172", "none", "last"].map(|label| variant(label, bare())));
     let range = |halved, doubled| CostRange { halved, doubled };

@@ -359,7 +359,7 @@ fn an_arm_on_an_idle_base_must_be_published() {
         bases.lock(id, None).is_idle = true;
         assert!(bases.arm_tick(one, Tick(10), id, at(0)).change.must_publish());
         let later = bases.arm_tick(two, Tick(11), id, at(0)).change;
-        assert_eq!(later, ExpiryChange { is_first: false, was_idle: true });
+        assert_eq!(later, ExpiryChange { was_idle: true, ..ExpiryChange::default() });
         bases.lock(id, None).is_idle = false;
         assert!(!bases.arm_tick(two, Tick(5), id, at(0)).change.must_publish());
     }

@@ -175,6 +175,7 @@ impl Rig {
     fn arm(&mut self, timer: usize, delay: i64, onto: BaseId, mode: ArmMode) {
         let never = Nanos(u64::MAX);
         let before: Vec<_> = every_base(CPUS).map(|id| self.bases.next_expiry(id).unwrap_or(never)).collect();
+        let exact_before: Vec<_> = every_base(CPUS).map(|id| self.next_exact(id)).collect();
         let known = self.oracle.timers[timer].clone();
         let (armed, expires) = if timer >= WHEEL_TIMERS {
             let expires = self.nanos.saturating_add_signed(delay * TICK as i64 + 17);
@@ -200,6 +201,14 @@ impl Rig {
             let is_first = armed.change.is_first && armed.base == id;
             assert!(after == before || is_first && after < before, "{id}: {before} {after} {armed:?}");
         }
+        for (id, before) in every_base(CPUS).zip(exact_before) {
+            let is_exact_first = armed.change.is_exact_first && armed.base == id;
+            assert!(self.next_exact(id) >= before || is_exact_first, "{id}: {armed:?}");
+        }
+    }
+
+    fn next_exact(&self, base: BaseId) -> Nanos {
+        self.bases.lock(base, None).next_exact().unwrap_or(Nanos(u64::MAX))
     }
 
     fn arm_exact(&self, timer: usize, expires: u64, onto: BaseId) -> ArmOutcome {

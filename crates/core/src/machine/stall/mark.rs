@@ -98,7 +98,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Without the bases' locks: the mark of `cpu` has to be completed, or ended, by the next watcher.
     /// [`watch`](Self::watch) alone would look at active CPUs only. Test: `site::stall::armed_while_it_runs`.
-    fn defer_mark(&self, cpu: CpuId) {
+    pub(super) fn defer_mark(&self, cpu: CpuId) {
         self.count_repairs(self.watch[cpu.index()].flags.transition_to_mark_incomplete());
     }
 
@@ -118,7 +118,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             }
             // It went on in the lock that it was stopped in, and its record says something else by now.
             Some(_) => {
-                self.count_repairs(watch.flags.transition_to_unmarked());
+                let _ = self.end_mark_unless_absent(cpu);
                 // Meanwhile its heartbeats were not stored.
                 watch.beat(now);
                 self.bases.set_absent(cpu, false);

@@ -6,6 +6,7 @@
 use super::super::Machine;
 use super::super::cpu_bases::CpuBases;
 use super::super::cpu_flags::FlagsSnapshot;
+use crate::tmigr::CpuState;
 use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
@@ -36,8 +37,18 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     pub(in crate::machine) fn end_mark(&self, cpu: CpuId, bases: &mut CpuBases<'_, L, T>) -> FlagsSnapshot {
         bases.set_idle(false);
         self.bases.set_absent(cpu, false);
+        self.end_mark_unless_absent(cpu)
+    }
+
+    /// The flags of a mark end, under the bases' locks, unless a watcher that could not have those has handed
+    /// over the CPU's duties meanwhile: it notes that after it has changed the record, so one that clears the
+    /// note looks at the record again. Returns the flags as they were.
+    pub(super) fn end_mark_unless_absent(&self, cpu: CpuId) -> FlagsSnapshot {
         let change = self.watch[cpu.index()].flags.transition_to_unmarked();
         self.count_repairs(change);
+        if matches!(self.hierarchy.try_cpu_state(cpu), None | Some(CpuState::Absent)) {
+            self.defer_mark(cpu);
+        }
         change.before
     }
 

@@ -162,3 +162,45 @@ fn a_callback_ends_the_machine() {
     drop(cpu);
     machine.shutdown();
 }
+
+/// When `timer` is due that this thread arms `delay` ms from now, in ns past that moment.
+fn lateness(machine: &'static Machine, cpu: CpuId, timer: &TimerHandle, delay: u64) -> u64 {
+    let at = Nanos(machine.now().0 + delay * 1_000_000);
+    timer.arm_at(at).expect("it is running");
+    let due = machine.core.renewed_next_event(cpu).expect("it is armed");
+    timer.cancel();
+    due.0.checked_sub(at.0).expect("never early")
+}
+
+/// Goal: a coarse timer is late by an eighth of its own delay and a tick, however long ago its lane looked at
+/// the clock. Method: a lane that does other things while the clock goes on:
+/// it does not turn, it blocks, it is idle, a callback takes long; then it arms timers of several levels.
+#[test]
+fn a_long_absence_makes_no_timer_coarser() {
+    let (machine, mut cpu) = with_lane();
+    let here = cpu.cpu();
+    let timer = machine.timer(TimerOptions::new(), |_| {});
+    let check = |what: &str, absence: u64| {
+        for delay in [1, 20, 61, 62, 63, 200, 5_000] {
+            let late = lateness(machine, here, &timer, delay);
+            let bound = delay * 1_000_000 / 8 + 1_000_000;
+            assert!(late <= bound, "{what} {absence} ms, then {delay} ms: late by {late} ns");
+        }
+    };
+    for absence in [0, 600, 5_000, 100_000] {
+        let pass = move || machine.clock.freeze(Nanos(machine.now().0 + absence * 1_000_000));
+        cpu.turn();
+        pass();
+        check("no turn for", absence);
+        cpu.turn();
+        cpu.block_in_place(pass);
+        check("after a block of", absence);
+        cpu.turn();
+        let _ = cpu.enter_idle();
+        pass();
+        cpu.exit_idle();
+        check("after a wait of", absence);
+    }
+    drop(cpu);
+    machine.shutdown();
+}

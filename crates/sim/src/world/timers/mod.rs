@@ -14,4 +14,6 @@ mod timer;
 
 pub(crate) use layer::TimerLayer;
 pub(crate) use lock_costs::{LockCost, LockUse, Locks};
+#[cfg(test)]
+pub(crate) use timer::TimerKey;
 pub(crate) use timer::{SimTimer, TimerRole};

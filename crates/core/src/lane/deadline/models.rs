@@ -1,12 +1,48 @@
 //! The deadline word and its timer under weak memory: never programmed too late, and nothing pulled is
 //! overlooked.
 
-use super::{Alarm, NONE, PushOutcome};
-use crate::words::sync::models::ends;
-use crate::words::sync::{AtomicU32, Ordering};
-use loom::sync::Arc;
-use quietcore_core::Nanos;
-use std::collections::BTreeSet;
+use super::{Deadline, PushOutcome};
+use crate::Nanos;
+use crate::sync::models::ends;
+use crate::sync::{AtomicU32, Ordering};
+use crate::time::{NEVER, to_word};
+use alloc::collections::BTreeSet;
+use loom::sync::{Arc, Mutex};
+
+/// The word, and the kernel's timer as loom sees it: a moment under a lock.
+struct Alarm {
+    deadline: Deadline,
+    timer: Mutex<u64>,
+}
+
+impl Alarm {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { deadline: Deadline::new(), timer: Mutex::new(NEVER) })
+    }
+
+    fn program(&self) {
+        self.deadline.program(|at| *self.timer.lock().expect("no thread panicked") = to_word(at));
+    }
+
+    fn pull(&self, at: Nanos) {
+        if self.deadline.pull(at) {
+            self.program();
+        }
+    }
+
+    fn push(&self, seen: Option<Nanos>, at: Option<Nanos>) -> PushOutcome {
+        let outcome = self.deadline.push(seen, at);
+        if outcome == PushOutcome::Done {
+            self.program();
+        }
+        outcome
+    }
+
+    /// It expires, and the waiter reads it.
+    fn expire(&self) {
+        *self.timer.lock().expect("no thread panicked") = NEVER;
+    }
+}
 
 fn spawn<R: 'static>(
     alarm: &Arc<Alarm>,
@@ -18,7 +54,8 @@ fn spawn<R: 'static>(
 
 /// A1, and what the timer is programmed for beside what W is.
 fn check(alarm: &Alarm) -> (u64, u64) {
-    let (timer, word) = (alarm.timer(), alarm.load().map_or(NONE, |moment| moment.0));
+    let timer = *alarm.timer.lock().expect("no thread panicked");
+    let word = to_word(alarm.deadline.load());
     assert!(timer <= word, "the timer expires at {timer}, W is {word}");
     (timer, word)
 }
@@ -27,7 +64,7 @@ fn check(alarm: &Alarm) -> (u64, u64) {
 #[test]
 fn pull_against_pull() {
     let found = ends(|| {
-        let alarm = Arc::new(Alarm::model());
+        let alarm = Alarm::new();
         let others = [30, 10].map(|at| spawn(&alarm, move |alarm| alarm.pull(Nanos(at))));
         alarm.pull(Nanos(20));
         for other in others {
@@ -43,7 +80,7 @@ fn pull_against_pull() {
 #[test]
 fn pull_against_push() {
     let found = ends(|| {
-        let alarm = Arc::new(Alarm::model());
+        let alarm = Alarm::new();
         alarm.pull(Nanos(10));
         let pusher = spawn(&alarm, |alarm| alarm.push(Some(Nanos(10)), Some(Nanos(50))));
         let puller = spawn(&alarm, |alarm| alarm.pull(Nanos(5)));
@@ -61,7 +98,7 @@ fn pull_against_push() {
 #[test]
 fn a_push_takes_over() {
     let found = ends(|| {
-        let alarm = Arc::new(Alarm::model());
+        let alarm = Alarm::new();
         let published = Arc::new(AtomicU32::new(0));
         alarm.pull(Nanos(10));
         let puller = spawn(&alarm, {
@@ -71,7 +108,7 @@ fn a_push_takes_over() {
                 alarm.pull(Nanos(5));
             }
         });
-        let seen = alarm.load();
+        let seen = alarm.deadline.load();
         let push = alarm.push(seen, Some(Nanos(50)));
         let is_found = published.load(Ordering::Relaxed) == 1;
         assert!(is_found || push != PushOutcome::Done || seen == Some(Nanos(10)), "5 was pushed away unseen");
@@ -88,7 +125,7 @@ fn a_push_takes_over() {
 #[test]
 fn push_against_take() {
     let found = ends(|| {
-        let alarm = Arc::new(Alarm::model());
+        let alarm = Alarm::new();
         let published = Arc::new(AtomicU32::new(0));
         let pusher = spawn(&alarm, {
             let published = Arc::clone(&published);
@@ -97,7 +134,7 @@ fn push_against_take() {
                 assert_eq!(alarm.push(None, Some(Nanos(5))), PushOutcome::Done);
             }
         });
-        let taken = alarm.take();
+        let taken = alarm.deadline.take();
         assert!(taken.is_none() || published.load(Ordering::Relaxed) == 1, "5 was taken unseen");
         pusher.join().expect("it ends");
         taken
@@ -112,7 +149,7 @@ fn push_against_take() {
 fn pull_against_take() {
     for at in [5, 15] {
         let found = ends(move || {
-            let alarm = Arc::new(Alarm::model());
+            let alarm = Alarm::new();
             let published = Arc::new(AtomicU32::new(0));
             alarm.pull(Nanos(10));
             alarm.expire();
@@ -123,7 +160,7 @@ fn pull_against_take() {
                     alarm.pull(Nanos(at));
                 }
             });
-            let _ = alarm.take();
+            let _ = alarm.deadline.take();
             let is_found = published.load(Ordering::Relaxed) == 1;
             alarm.pull(Nanos(50));
             puller.join().expect("it ends");

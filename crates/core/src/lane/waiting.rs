@@ -1,6 +1,6 @@
 //! A lane's idle state: whether it waits, until when, and what the hierarchy was told.
 
-use quietcore_core::Nanos;
+use crate::Nanos;
 
 /// Whether the lane waits, or is about to. While it does, its park word accepts kicks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,13 @@
 //! The deadline word and the requested alarm under weak memory: no request is slept through.
 
-use super::StallDeadline;
-use crate::words::alarm::Alarm;
-use crate::words::sync::models::ends;
-use crate::words::sync::{AtomicU32, Ordering};
+use super::{LaneWakeups, StallDeadline};
+use crate::sync::models::ends;
+use crate::sync::{AtomicU32, Ordering};
+use crate::{Actions, Nanos, StallPolicy};
+use alloc::collections::BTreeSet;
 use core::time::Duration;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use quietcore_core::{Nanos, StallPolicy};
-use std::collections::BTreeSet;
 
 /// What the tree's locks guard, as far as it matters here: whether it is idle, and the first event that is
 /// published.
@@ -22,7 +21,6 @@ struct World {
     tree: Mutex<Tree>,
     /// The root's word: a bit for each of two lanes.
     awake: AtomicU32,
-    alarm: Alarm,
     stall_deadline: StallDeadline,
 }
 
@@ -39,10 +37,9 @@ impl World {
         let world = Self {
             tree: Mutex::new(Tree { is_idle: awake == 0, event: None }),
             awake: AtomicU32::new(awake),
-            alarm: Alarm::model(),
             stall_deadline: StallDeadline::new(Nanos(1), StallPolicy::after(Duration::from_nanos(2))),
         };
-        world.alarm.pull(deadline);
+        let _ = world.stall_deadline.word.pull(deadline);
         Arc::new(world)
     }
 
@@ -57,7 +54,7 @@ impl World {
         let is_asked = tree.is_idle;
         drop(tree);
         if is_asked {
-            self.stall_deadline.ask(&self.alarm, EVENT);
+            self.stall_deadline.ask(EVENT, &mut Actions::new(2));
         }
     }
 
@@ -70,7 +67,8 @@ impl World {
         let until = tree.event.filter(|_| is_last);
         drop(tree);
         if is_last {
-            self.stall_deadline.leave(&self.alarm, NOW, until, || self.is_any_awake());
+            let wakeups = LaneWakeups { first: until, told: until };
+            self.stall_deadline.leave(NOW, wakeups, || self.is_any_awake(), &mut Actions::new(2));
         }
         until
     }
@@ -81,12 +79,12 @@ impl World {
 
     fn wake_up(&self, bit: u32) {
         self.awake.fetch_or(bit, Ordering::AcqRel);
-        self.stall_deadline.arm(&self.alarm, NOW);
+        self.stall_deadline.arm(NOW, &mut Actions::new(2));
     }
 
     /// A thread is up for the event: the lane by itself, or the sentinel. Returns whether it is the lane.
     fn check(&self, until: Option<Nanos>) -> bool {
-        let deadline = self.alarm.load();
+        let deadline = self.stall_deadline.word.load();
         let is_met = |moment: Option<Nanos>| moment.is_some_and(|moment| moment <= EVENT);
         assert!(is_met(until) || is_met(deadline), "nobody is up: until {until:?}, deadline {deadline:?}");
         is_met(until)
@@ -133,9 +131,9 @@ fn the_sentinel_looks_while_somebody_asks() {
         let world = World::new(0, Nanos(20));
         let other = Arc::clone(&world);
         let arming = thread::spawn(move || other.arm());
-        let taken = world.alarm.take();
+        let taken = world.stall_deadline.word.take();
         let is_due = world.stall_deadline.take_due(Nanos(20));
-        world.stall_deadline.resume(&world.alarm);
+        world.stall_deadline.resume(&mut Actions::new(2));
         arming.join().expect("it ends");
         assert!(!is_due && !world.check(None));
         taken
@@ -155,7 +153,7 @@ fn another_one_wakes_up() {
             let waking = thread::spawn(move || other.wake_up(2));
             let _ = world.go_idle(1);
             waking.join().expect("it ends");
-            let found = world.alarm.load();
+            let found = world.stall_deadline.word.load();
             assert!(found.is_some_and(|at| at <= LATEST), "{found:?}");
             found
         });

@@ -6,7 +6,7 @@
 //! once. What "lately" is: an average in which each wait counts one eighth. A wait that ended by time counts
 //! as a long one: what was due can be left to another lane that is awake.
 
-use quietcore_core::Nanos;
+use crate::Nanos;
 
 /// The last rest counts 1 / 2^3.
 const WEIGHT: u32 = 3;
@@ -36,6 +36,10 @@ pub(super) struct IdlePredictor {
 impl IdlePredictor {
     pub(super) const fn new(tick: Nanos) -> Self {
         Self { tick, expected: tick.0, since: Nanos(0), goes_on: false }
+    }
+
+    pub(super) const fn tick(&self) -> Nanos {
+        self.tick
     }
 
     /// The lane has nothing to run from now on; says whether it should doze.
@@ -77,7 +81,7 @@ impl IdlePredictor {
 #[cfg(test)]
 mod tests {
     use super::{IdleEnd, IdlePredictor};
-    use quietcore_core::Nanos;
+    use crate::Nanos;
 
     const TICK: Nanos = Nanos(1_000_000);
 

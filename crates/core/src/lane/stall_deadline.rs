@@ -1,0 +1,130 @@
+//! When the sentinel must look: the stall deadline and the requested alarm, in one deadline word.
+//!
+//! While a lane is awake and turns, it pushes the word ahead of itself, once per tick machine-wide; when all
+//! are stuck, the word stays and the sentinel's timer goes off. The last lane that goes idle leaves the word
+//! behind the moment at which a lane must be awake by itself, or at none. While no lane is awake, the thread
+//! that arms the first timer of the whole tree requests an alarm: first in a word of its own, then by pulling
+//! the deadline. A lane that wakes up makes that void: it looks after everything.
+//!
+//! Races 5 to 7 of [README.md](README.md); models: `models.rs`.
+
+use super::deadline::{Deadline, PushOutcome};
+use super::slot_words::RequestedAlarm;
+use crate::{Actions, Nanos, StallPolicy};
+
+/// When lanes that sleep are up again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LaneWakeups {
+    /// When the first of them should be. Not all may know: the hierarchy wants one awake for what was armed
+    /// after it went to sleep, and an alarm was asked for.
+    pub(super) first: Option<Nanos>,
+    /// When the first of them is, by itself.
+    pub(super) told: Option<Nanos>,
+}
+
+/// What is known of a machine's lanes as a whole.
+#[derive(Debug)]
+pub(super) struct StallDeadline {
+    pub(super) word: Deadline,
+    asked: RequestedAlarm,
+    tick: Nanos,
+    policy: StallPolicy,
+}
+
+impl StallDeadline {
+    pub(super) fn new(tick: Nanos, policy: StallPolicy) -> Self {
+        Self { word: Deadline::new(), asked: RequestedAlarm::new(), tick, policy }
+    }
+
+    pub(super) const fn policy(&self) -> StallPolicy {
+        self.policy
+    }
+
+    /// When the sentinel looks if no lane turns from `now` on.
+    pub(super) fn fires_at(&self, now: Nanos) -> Option<Nanos> {
+        self.policy.sentinel_deadline(now, self.tick)
+    }
+
+    /// The sentinel looks at `at` at the latest.
+    pub(super) fn pull(&self, at: Nanos, actions: &mut Actions) {
+        if self.word.pull(at) {
+            actions.program_timer();
+        }
+    }
+
+    fn push(&self, seen: Option<Nanos>, at: Option<Nanos>, actions: &mut Actions) {
+        // The thread that changed it meanwhile answers for more, or wants the sentinel sooner.
+        if self.word.push(seen, at) == PushOutcome::Done {
+            actions.program_timer();
+        }
+    }
+
+    /// A lane has to be awake at `at`, and none will be. From any thread. Cost: two compare-and-swaps.
+    pub(super) fn ask(&self, at: Nanos, actions: &mut Actions) {
+        self.asked.ask(at);
+        self.pull(at, actions);
+    }
+
+    /// A lane that takes part is awake in the tree from now on, and must turn. Cost: two compare-and-swaps.
+    pub(super) fn arm(&self, now: Nanos, actions: &mut Actions) {
+        self.asked.forget();
+        self.expect_turn(now, actions);
+    }
+
+    /// A lane must turn from `now` on: the sentinel looks no later than is allowed after that.
+    pub(super) fn expect_turn(&self, now: Nanos, actions: &mut Actions) {
+        if let Some(latest) = self.fires_at(now) {
+            self.pull(latest, actions);
+        }
+    }
+
+    /// The same lane still turns: the sentinel need not look. Once per tick. Cost: a load; once per tick
+    /// machine-wide a compare-and-swap.
+    pub(super) fn hold(&self, now: Nanos, actions: &mut Actions) {
+        let Some(deadline) = self.policy.deadline(now) else { return };
+        let seen = self.word.load();
+        if seen.is_some_and(|at| at < deadline) {
+            self.push(seen, self.fires_at(now), actions);
+        } else {
+            self.expect_turn(now, actions);
+        }
+    }
+
+    /// The calling lane was the last one awake at `now`. A lane should be up at `wakeups.first`, and one is
+    /// up by itself at `wakeups.told`. `is_any_awake` is asked again. Cost: a compare-and-swap.
+    pub(super) fn leave(
+        &self,
+        now: Nanos,
+        wakeups: LaneWakeups,
+        is_any_awake: impl FnOnce() -> bool,
+        actions: &mut Actions,
+    ) {
+        if self.policy.is_never() {
+            return;
+        }
+        let silent_from = wakeups.first.and_then(|first| self.policy.deadline(first));
+        self.push(self.word.load(), silent_from, actions);
+        if let Some(asked) = self.asked.before(wakeups.told) {
+            self.pull(asked, actions);
+        }
+        if is_any_awake() {
+            self.expect_turn(now, actions);
+        }
+    }
+
+    /// For the sentinel, after it took the deadline: forgets what was asked for by `now`, and says whether
+    /// there was something.
+    pub(super) fn take_due(&self, now: Nanos) -> bool {
+        self.asked.take_due(now)
+    }
+
+    /// For the sentinel, at the end of a look: what is asked for still is.
+    pub(super) fn resume(&self, actions: &mut Actions) {
+        if let Some(asked) = self.asked.before(None) {
+            self.pull(asked, actions);
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models;

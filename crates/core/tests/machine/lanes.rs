@@ -1,0 +1,369 @@
+//! Lanes, sentinel and helper, one rule each, without threads: the test is the world, and time is a number.
+//! Sequences of many such calls, with threads that are stopped anywhere, are the simulator's.
+
+use crate::lock::SteppedLock;
+use crate::scene::{Scene, ms};
+use crate::world::{TICK, cpu};
+use quietcore_core::lane::{
+    Helper, IdleUntil, Kick, Lane, LaneContext, LaneSlot, LaneTable, Sentinel, SentinelCall, SentinelLook,
+    Sleeper,
+};
+use quietcore_core::{Arm, Context, CpuId, CpuSet, Nanos, Settings, TimerOptions};
+use std::cell::Cell;
+
+/// `stall_after` of the usual settings, and the tick after which the sentinel looks, in ms.
+const STALL: u64 = 2;
+const SENTINEL: u64 = STALL + 1;
+
+/// A place that notes what is done to it.
+#[derive(Debug, Default)]
+struct NotedPlace {
+    waits: Cell<bool>,
+    is_vacant: Cell<bool>,
+    kicks: Cell<u32>,
+}
+
+impl Sleeper for NotedPlace {
+    fn prepare(&self) {
+        self.waits.set(true);
+    }
+
+    fn finish(&self) {
+        self.waits.set(false);
+    }
+
+    fn kick(&self) -> Kick {
+        self.kicks.set(self.kicks.get() + 1);
+        match (self.is_vacant.get(), self.waits.get()) {
+            (true, _) => Kick::Vacant,
+            (false, true) => Kick::Woke,
+            (false, false) => Kick::NotNeeded,
+        }
+    }
+
+    fn kick_to_help(&self) -> Kick {
+        self.kick()
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.waits.get()
+    }
+}
+
+/// Lanes 0 to `lanes` - 1, awake at 0, and a spare behind them, which waits.
+struct Lanes {
+    scene: Scene,
+    table: LaneTable<NotedPlace>,
+    lanes: Vec<Lane>,
+    sentinel: Sentinel,
+}
+
+impl Lanes {
+    fn new(count: u16) -> Self {
+        let settings = Settings::default();
+        let range = |from: u16, count| CpuSet::range(cpu(usize::from(from)), count).expect("few");
+        let table = LaneTable::new(&range(0, count), &range(count, 1), &settings, |_| NotedPlace::default());
+        let mut scene = Scene::new(usize::from(count) + 1, settings);
+        scene.idle(usize::from(count), 0);
+        let lane = |index| Lane::new(cpu(index), table.tick());
+        let mut lanes: Vec<_> = (0..usize::from(count)).map(lane).collect();
+        lanes.push(Lane::spare(cpu(usize::from(count)), table.tick()));
+        table.slot(cpu(usize::from(count))).expect("a spare").world.prepare();
+        table.renew_standalone(&scene.machine);
+        for index in 0..count {
+            table.handle_claim(cpu(usize::from(index)), ms(0), &mut scene.actions);
+        }
+        let mut this = Self { scene, table, lanes, sentinel: Sentinel::default() };
+        let _ = this.kicked();
+        this
+    }
+
+    /// Does something as lane `index`.
+    fn act<R>(
+        &mut self,
+        index: usize,
+        call: impl FnOnce(
+            &mut Lane,
+            LaneContext<'_, SteppedLock, u32, NotedPlace>,
+            &mut quietcore_core::Actions,
+        ) -> R,
+    ) -> R {
+        let slot = self.table.slot(cpu(index)).expect("it has one");
+        let at = LaneContext { machine: &self.scene.machine, lanes: &self.table, slot };
+        call(&mut self.lanes[index], at, &mut self.scene.actions)
+    }
+
+    fn slot(&self, index: usize) -> &LaneSlot<NotedPlace> {
+        self.table.slot(cpu(index)).expect("it has one")
+    }
+
+    fn idle(&mut self, index: usize, now: Nanos) -> IdleUntil {
+        self.act(index, |lane, at, actions| lane.handle_idle(at, now, || false, actions))
+    }
+
+    fn wake(&mut self, index: usize, now: Nanos) {
+        let _ = self.act(index, |lane, at, actions| lane.handle_wake(at, now, actions));
+    }
+
+    /// Goes idle and wakes up until it sleeps: the first short waits are dozes.
+    fn sleep(&mut self, index: usize, now: u64) -> Option<Nanos> {
+        for _ in 0..8 {
+            if let IdleUntil::Sleep { until } = self.idle(index, ms(now)) {
+                return until;
+            }
+            self.wake(index, ms(now));
+        }
+        panic!("lane {index} dozes for ever");
+    }
+
+    /// A turn that finds nothing due: its look at the neighbours.
+    fn tick(&mut self, index: usize, now: u64) -> u32 {
+        self.act(index, |lane, at, actions| lane.handle_tick(at, ms(now), actions).marked)
+    }
+
+    fn word(&self) -> Option<Nanos> {
+        self.table.deadline().load()
+    }
+
+    /// The timer goes off.
+    fn sentinel_looks(&mut self, now: Nanos) -> SentinelLook {
+        let deadline = self.table.deadline().take();
+        let (machine, actions) = (&self.scene.machine, &mut self.scene.actions);
+        self.sentinel.handle_timer(machine, &self.table, SentinelCall { deadline, now }, actions)
+    }
+
+    /// Carries the actions out; returns whom that kicked, and how often.
+    fn kicked(&mut self) -> Vec<u32> {
+        let actions = &mut self.scene.actions;
+        while let Some(cpu) = actions.take_kick() {
+            self.table.kick(&self.scene.machine, cpu, actions);
+        }
+        if let Some(at) = actions.take_alarm() {
+            self.table.request_alarm(at, actions);
+        }
+        let _ = actions.take_program();
+        self.table.all().map(|slot| slot.world.kicks.take()).collect()
+    }
+
+    fn arm(&mut self, delay: u64, context: Context) {
+        let timer = self.scene.add(TimerOptions::new(), 1);
+        let _ = self.scene.arm_as(timer, Arm::at(Nanos(context.now.0 + delay)), context);
+    }
+}
+
+/// Goal: a lane that has blocked leaves the stall deadline if no other is awake, and is watched again from
+/// its return on. Method: the only lane, with nothing armed.
+#[test]
+fn a_block_leaves_the_deadline_and_a_return_arms_it() {
+    let mut lanes = Lanes::new(1);
+    assert_eq!(lanes.word(), Some(ms(SENTINEL)));
+    let _ = lanes.act(0, |lane, at, actions| lane.handle_block(at, ms(1), actions));
+    assert_eq!(lanes.word(), None, "no CPU is awake, and none has to be");
+    lanes.act(0, |lane, at, actions| {
+        assert!(lane.is_marked(at));
+        lane.handle_return(at, ms(50), actions);
+        assert!(!lane.is_marked(at));
+    });
+    assert_eq!(lanes.word(), Some(ms(50 + SENTINEL)));
+}
+
+/// Goal: a lane that sleeps tells the hierarchy and the sentinel, and is watched again when it wakes up.
+/// Method: the only lane, with a timer in 40 ms.
+#[test]
+fn a_lane_that_wakes_up_is_watched() {
+    let mut lanes = Lanes::new(1);
+    lanes.arm(40 * TICK, Context::on(cpu(0), ms(0)));
+    assert_eq!(lanes.sleep(0, 0), Some(ms(41)));
+    assert_eq!(lanes.word(), Some(ms(41 + STALL)), "behind its own wake-up");
+    lanes.wake(0, ms(20));
+    assert_eq!(lanes.word(), Some(ms(20 + SENTINEL)));
+}
+
+/// Goal: a lane that was about to sleep and stays active is watched: in between another one may have found
+/// none awake, and left the deadline. Method: as if it had, before a wait that something due cuts short.
+#[test]
+fn a_lane_that_stays_is_watched() {
+    let mut lanes = Lanes::new(1);
+    lanes.arm(TICK, Context::on(cpu(0), ms(0)));
+    let _ = lanes.table.deadline().take();
+    assert_eq!(lanes.idle(0, ms(1)), IdleUntil::Stay { until: ms(2) });
+    assert_eq!(lanes.word(), Some(ms(1 + SENTINEL)));
+}
+
+/// Goal: the doze word asks for kicks as long as the lane dozes, and no longer. Method: a doze, and its end.
+#[test]
+fn only_a_lane_that_dozes_is_interrupted() {
+    let mut lanes = Lanes::new(1);
+    // After a short wait it expects another one.
+    let first = lanes.idle(0, Nanos(1));
+    lanes.wake(0, Nanos(2));
+    assert_eq!(first, IdleUntil::Sleep { until: None });
+    assert_eq!(lanes.idle(0, Nanos(3)), IdleUntil::Stay { until: ms(1) }, "the end of the tick");
+    lanes.slot(0).interrupt_doze(ms(1));
+    assert_eq!(lanes.kicked()[0], 0, "it is up by then");
+    lanes.slot(0).interrupt_doze(Nanos(500));
+    assert_eq!(lanes.kicked()[0], 1);
+    lanes.wake(0, Nanos(700));
+    lanes.slot(0).interrupt_doze(Nanos(800));
+    assert_eq!((lanes.slot(0).dozes(), lanes.kicked()[0]), (false, 0), "it is up");
+}
+
+/// Goal: a lane that is about to wait sees what was armed before it said so. Method: a timer that is due
+/// before the tick ends, armed before the doze.
+#[test]
+fn a_doze_ends_with_what_is_due() {
+    let mut lanes = Lanes::new(1);
+    let _ = lanes.idle(0, Nanos(1));
+    lanes.wake(0, Nanos(2));
+    let exact = lanes.scene.add_exact(TimerOptions::new(), 1);
+    let at = quietcore_core::Expiry::at(400);
+    let _ = lanes.scene.arm_as(exact, at, Context::near(cpu(0), Nanos(0)));
+    assert_eq!(lanes.idle(0, Nanos(3)), IdleUntil::Stay { until: Nanos(400) });
+}
+
+/// Goal: a lane that sleeps beside one that is awake leaves it its timers of ticks, and wakes up for its
+/// exact ones itself: others look with their ticks. Method: one of each, the exact one later.
+#[test]
+fn a_sleeper_wakes_up_for_its_exact_timers() {
+    let mut lanes = Lanes::new(2);
+    lanes.arm(8 * TICK, Context::on(cpu(1), ms(0)));
+    let exact = lanes.scene.add_exact(TimerOptions::new(), 2);
+    let at = quietcore_core::Expiry::at(12_345_678);
+    let _ = lanes.scene.arm_as(exact, at, Context::on(cpu(1), ms(0)));
+    assert_eq!(lanes.sleep(1, 0), Some(Nanos(12_345_678)));
+}
+
+/// Goal: a lane beside one that is silent does not sleep, but waits for the next tick and marks it then,
+/// whatever is due. Method: lane 1 does not turn after 0.
+#[test]
+fn a_lane_beside_a_silent_one_stays() {
+    let mut lanes = Lanes::new(2);
+    for now in 1..4 {
+        assert_eq!(lanes.tick(0, now), 0);
+    }
+    // Every other reason to doze is over.
+    for _ in 0..8 {
+        let now = Nanos(ms(3).0 + 5);
+        assert_eq!(lanes.idle(0, now), IdleUntil::Stay { until: ms(4) }, "lane 1 is silent since 3 ms");
+        lanes.wake(0, now);
+    }
+    assert_eq!(lanes.tick(0, 4), 1, "nothing is overdue there, but this one would sleep");
+}
+
+/// Goal: a lane that was stopped itself judges no other: after a stop of the whole machine all are silent.
+/// Method: both lanes look at 1 ms, then one at 40; it marks the other at its next look only.
+#[test]
+fn a_late_watcher_judges_nobody() {
+    let mut lanes = Lanes::new(2);
+    lanes.arm(TICK, Context::on(cpu(1), ms(0)));
+    assert_eq!((lanes.tick(0, 1), lanes.tick(1, 1)), (0, 0));
+    assert_eq!(lanes.tick(0, 40), 0, "it is late itself");
+    assert_eq!(lanes.tick(0, 41), 1);
+}
+
+/// Goal: a CPU that has just woken up is not taken for silent. Method: lane 1 sleeps for 30 ms; its CPU is
+/// awake again, and something is overdue there when lane 0 looks, before lane 1 does anything else.
+#[test]
+fn a_lane_that_woke_up_is_not_silent() {
+    let mut lanes = Lanes::new(2);
+    assert_eq!(lanes.sleep(1, 1), None);
+    for now in 2..31 {
+        assert_eq!(lanes.tick(0, now), 0);
+    }
+    lanes.scene.machine.exit_idle(cpu(1), ms(30));
+    lanes.arm(0, Context::near(cpu(1), ms(28)));
+    assert_eq!(lanes.tick(0, 31), 0, "it woke up a tick ago");
+}
+
+/// Goal: a kick of a CPU that no thread drives reaches a lane that sleeps. Method: CPU 0's place is vacant.
+#[test]
+fn a_kick_of_a_vacant_place_wakes_another() {
+    let mut lanes = Lanes::new(2);
+    let _ = lanes.sleep(1, 0);
+    lanes.slot(0).world.is_vacant.set(true);
+    lanes.scene.actions.kick(cpu(0));
+    assert_eq!(lanes.kicked(), [2, 1, 0], "CPU 0 again among those that could help, then lane 1");
+}
+
+/// Goal: an alarm's kick is watched: the lane that got it must turn. If it does not, and the next ones do not
+/// either, all that sleep are woken. Method: all asleep, an alarm, and no lane that turns.
+#[test]
+fn a_lane_that_was_kicked_must_turn() {
+    let mut lanes = Lanes::new(2);
+    let (_, _) = (lanes.sleep(0, 0), lanes.sleep(1, 0));
+    lanes.arm(20 * TICK, Context::near(cpu(0), ms(1)));
+    let _ = lanes.kicked();
+    assert_eq!(lanes.word(), Some(ms(22)), "the alarm");
+    assert_eq!(lanes.sentinel_looks(ms(22)), SentinelLook::Quiet);
+    assert_eq!(lanes.word(), Some(ms(22 + SENTINEL)), "it looks whether that lane turns");
+    assert_eq!(lanes.kicked(), [1, 0, 0]);
+    // Lane 0 has swallowed its kick.
+    let mut now = ms(22 + SENTINEL);
+    let mut kicks = Vec::new();
+    for _ in 0..4 {
+        let _ = lanes.sentinel_looks(now);
+        kicks.push(lanes.kicked());
+        now = lanes.word().expect("it looks again");
+    }
+    assert!(kicks.iter().any(|kicks| *kicks == [1, 1, 1]), "in the end all are woken: {kicks:?}");
+}
+
+/// Goal: the sentinel rests while all lanes sleep as they may, and does not take one for resting that was to
+/// be up long ago. Method: lane 0 sleeps until 10 ms; looks before and after `stall_after` from there.
+#[test]
+fn the_sentinel_knows_who_overslept() {
+    let mut lanes = Lanes::new(1);
+    lanes.arm(9 * TICK, Context::on(cpu(0), ms(0)));
+    assert_eq!(lanes.sleep(0, 0), Some(ms(10)));
+    assert_eq!(lanes.word(), Some(ms(10 + STALL)));
+    lanes.table.deadline().pull(ms(5)).then_some(()).expect("it is earlier");
+    assert_eq!(lanes.sentinel_looks(ms(5)), SentinelLook::Quiet);
+    assert_eq!((lanes.word(), lanes.kicked()), (Some(ms(10 + STALL)), vec![0, 0]));
+    assert_eq!(lanes.sentinel_looks(ms(10 + STALL)), SentinelLook::Marked);
+    assert_eq!(lanes.kicked(), [0, 1], "the spare takes over from lane 0, which sleeps on");
+}
+
+/// Goal: a spare that a lane could relieve stands down: the alarm is asked for, and its own timers wake it.
+/// Method: lane 0 waits; a timer of the tree is due in 20 ms.
+#[test]
+fn a_spare_stands_down() {
+    let mut lanes = Lanes::new(1);
+    let _ = lanes.sleep(0, 0);
+    lanes.wake(1, ms(1));
+    lanes.arm(20 * TICK, Context::near(cpu(0), ms(1)));
+    let _ = lanes.kicked();
+    let mut until = lanes.idle(1, ms(2));
+    while let IdleUntil::Stay { until: edge } = until {
+        lanes.wake(1, edge);
+        until = lanes.idle(1, edge);
+    }
+    assert_eq!(until, IdleUntil::Sleep { until: None }, "it wakes up for no other");
+    let _ = lanes.kicked();
+    assert_eq!(lanes.word(), Some(ms(22)), "the alarm, for lane 0");
+}
+
+/// Goal: the helper of a machine without lanes is kicked by its deadline word: while it dozes it is awake for
+/// the hierarchy, and no alarm is asked for. Method: an exact timer before what it dozes for.
+#[test]
+fn a_kick_of_the_helper_pulls_its_deadline() {
+    let settings = Settings::default();
+    let (none, spare) = (CpuSet::new(), CpuSet::range(cpu(1), 1).expect("few"));
+    let table = LaneTable::new(&none, &spare, &settings, |_: CpuId| NotedPlace::default());
+    let mut scene = Scene::new(2, settings);
+    for index in [0, 1] {
+        scene.idle(index, 0);
+    }
+    let mut helper = Helper::new(cpu(1));
+    helper.handle_wake(&scene.machine, ms(1));
+    let timer = scene.add(TimerOptions::new(), 1);
+    let _ = scene.arm(timer, 1, Context::near(cpu(1), ms(1)));
+    assert_eq!(helper.handle_idle(&scene.machine, ms(1)), Some(ms(2)));
+    let exact = scene.add_exact(TimerOptions::new(), 2);
+    let at = quietcore_core::Expiry::at(1_250_000);
+    let _ = scene.arm_as(exact, at, Context::near(cpu(0), ms(1)));
+    assert_eq!(scene.actions.take_alarm(), None);
+    while let Some(kicked) = scene.actions.take_kick() {
+        table.kick(&scene.machine, kicked, &mut scene.actions);
+    }
+    assert_eq!(scene.actions.take_alarm(), Some(Nanos(1_250_000)));
+}

@@ -1,0 +1,14 @@
+//! What the world knows of a lane without asking the core.
+
+use std::cell::Cell;
+
+/// Of one CPU.
+#[derive(Debug, Default)]
+pub(super) struct LaneSigns {
+    /// The last moment at which it told the core that it turns, or wakes up; set when that call has returned.
+    pub(super) lived: Cell<u64>,
+    /// It told the core that it blocks.
+    pub(super) blocks: Cell<bool>,
+    /// It was marked when it was last looked at.
+    pub(super) was_marked: Cell<bool>,
+}

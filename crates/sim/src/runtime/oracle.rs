@@ -1,0 +1,172 @@
+//! What is true of every timer, whatever the machine says: when it may run at the earliest and the latest,
+//! and how often.
+//!
+//! An arm takes effect at a moment between its call and its return that only the machine knows; so during a
+//! call the old and the new moment both count. The latest moment follows from what the arm promised, and from
+//! how long threads were kept from running since.
+
+use super::plan::RuntimePlan;
+use super::schedule::Held;
+use super::switch::ThreadId;
+use quietcore_core::{CpuId, Precision};
+
+const US: u64 = 1_000;
+
+/// The helper, or the sentinel: the first thread of a run.
+pub(super) const HELPER: ThreadId = 0;
+
+/// How long a long callback takes at most.
+pub(super) const LONG_CALLBACK: u64 = 6_000_000;
+
+/// How long it takes until others look after what a silent lane has.
+pub(super) const fn takeover(plan: &RuntimePlan) -> u64 {
+    // Twice: two needless marks double the span for a second. And a lane that goes from one long piece of
+    // user code to the next is no silent one: in between it runs a part of what is due.
+    let faults = &plan.faults;
+    let callback = if faults.long_callbacks > 0 { LONG_CALLBACK } else { 0 };
+    4 * plan.stall_after + 4 * plan.tick + 2 * (callback + faults.longest_item)
+}
+
+/// How exactly a timer is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TimerPromise {
+    Exact,
+    Tick(Precision),
+}
+
+/// A timer of the run.
+#[derive(Clone, Debug)]
+pub(super) struct OracleTimer {
+    pub(super) promise: TimerPromise,
+    pub(super) is_pinned: bool,
+    /// The CPU whose base it is on, if it is pinned there.
+    pub(super) cpu: Option<CpuId>,
+    due: Option<Due>,
+    /// The moment that a call is about to set.
+    in_call: Option<Due>,
+    arms: u64,
+    /// Arms whose moment was replaced, or that were cancelled.
+    ended: u64,
+    fires: u64,
+}
+
+/// A moment, when it was asked for, and when that call returned: what the arm asks of others happens before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Due {
+    at: u64,
+    armed_at: u64,
+    returned_at: u64,
+}
+
+impl OracleTimer {
+    pub(super) fn new(promise: TimerPromise, is_pinned: bool) -> Self {
+        let cpu = None;
+        Self { promise, is_pinned, cpu, due: None, in_call: None, arms: 0, ended: 0, fires: 0 }
+    }
+
+    pub(super) fn begin_arm(&mut self, at: u64, now: u64) {
+        self.in_call = Some(Due { at, armed_at: now, returned_at: now });
+    }
+
+    pub(super) fn end_arm(&mut self, was_pending: bool, now: u64) {
+        self.arms += 1;
+        self.ended += u64::from(was_pending);
+        self.due = self.in_call.take().map(|due| Due { returned_at: now, ..due });
+    }
+
+    pub(super) fn end_cancel(&mut self, was_pending: bool) {
+        self.ended += u64::from(was_pending);
+    }
+
+    /// Whether it waits to run; when no call is under way.
+    pub(super) fn is_pending(&self) -> bool {
+        self.arms > self.ended + self.fires
+    }
+
+    /// The moment for which it waits.
+    pub(super) fn due(&self) -> Option<u64> {
+        self.due.filter(|_| self.is_pending()).map(|due| due.at)
+    }
+
+    /// Runs, arms and ends that do not add up, when no call is under way.
+    pub(super) fn is_wrong(&self) -> Option<String> {
+        let over = (self.ended + self.fires).checked_sub(self.arms)?;
+        (over > 0).then(|| {
+            format!(
+                "it ran {} times, was armed {} times, and {} of these were ended",
+                self.fires, self.arms, self.ended
+            )
+        })
+    }
+
+    /// It runs at `now`.
+    pub(super) fn fire(&mut self, now: u64, threads: &ThreadsSince<'_>) -> Result<(), String> {
+        self.fires += 1;
+        let possible = [self.due, self.in_call].into_iter().flatten();
+        let earliest = possible.map(|due| due.at).min();
+        let Some(earliest) = earliest else { return Err("it runs and was never armed".to_owned()) };
+        if now < earliest {
+            return Err(format!("it runs {} ns early", earliest - now));
+        }
+        let Some(due) = self.due.filter(|_| self.in_call.is_none()) else { return Ok(()) };
+        let Some(since) = self.could_run(due, now, threads) else { return Ok(()) };
+        let delay = due.at.saturating_sub(due.armed_at);
+        Err(format!(
+            "it runs {} ns late; threads that could have run it did not from {since} on; its delay was {delay} ns",
+            now - due.at
+        ))
+    }
+
+    /// When it runs at the latest, if it waits and no call for it is under way, as long as no thread is
+    /// stopped.
+    pub(super) fn latest(&self, plan: &RuntimePlan) -> Option<u64> {
+        let due = self.due.filter(|_| self.is_pending() && self.in_call.is_none())?;
+        Some(self.promised(due, plan) + usual(plan))
+    }
+
+    /// By when its precision says that it runs. What an arm asks of others happens before it returns.
+    fn promised(&self, due: Due, plan: &RuntimePlan) -> u64 {
+        let delay = due.at.saturating_sub(due.armed_at);
+        let promised = match self.promise {
+            TimerPromise::Exact => 0,
+            TimerPromise::Tick(Precision::Coarse) => (delay + plan.host_tick) / 8 + 2 * plan.tick,
+            TimerPromise::Tick(_) => 2 * plan.tick,
+        };
+        due.at.max(due.returned_at) + promised
+    }
+
+    /// The beginning of a span before `now` in which it must have run: long enough for another thread to take
+    /// over, or for its own if it is pinned, and no thread that had to run was kept from it.
+    fn could_run(&self, due: Due, now: u64, threads: &ThreadsSince<'_>) -> Option<u64> {
+        let plan = threads.plan;
+        let from = self.promised(due, plan);
+        let length = usual(plan) + if self.is_pinned { plan.tick } else { takeover(plan) };
+        let begins = threads.held.iter().map(|held| held.until).filter(|until| *until > from);
+        std::iter::once(from).chain(begins).find(|begin| {
+            let end = begin + length;
+            let held = || threads.held.iter().filter(|held| held.until > *begin && held.from < end);
+            // None takes over from the thread behind the lanes, inside a lock, or for a pinned timer.
+            let is_home = |thread| self.is_pinned && threads.home.is_none_or(|home| home == thread);
+            let is_blocked = held().any(|held| held.thread == HELPER || held.in_lock || is_home(held.thread));
+            let is_free = |thread: &ThreadId| held().all(|held| held.thread != *thread);
+            let is_any_free = threads.drivers.is_empty() || threads.drivers.iter().any(is_free);
+            end < now && !is_blocked && is_any_free
+        })
+    }
+}
+
+/// What is known of the threads when a timer runs.
+pub(super) struct ThreadsSince<'a> {
+    pub(super) plan: &'a RuntimePlan,
+    /// Spans in which threads did not run.
+    pub(super) held: &'a [Held],
+    /// Those that drive CPUs.
+    pub(super) drivers: &'a [ThreadId],
+    /// That of the timer's CPU, if it is pinned and that is known.
+    pub(super) home: Option<ThreadId>,
+}
+
+/// To run what is due before a timer, and the way of a kick.
+fn usual(plan: &RuntimePlan) -> u64 {
+    500 * US + 4 * (plan.faults.late_timer + plan.faults.late_kick)
+}
