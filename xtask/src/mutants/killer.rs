@@ -88,6 +88,8 @@ pub(super) enum Suite {
     CommandUnits,
     /// Futures on a clock that the test moves.
     Futures,
+    /// Children that were forked by what a machine runs.
+    Forks,
     /// Programs in C.
     CPrograms,
     /// The tests beside the simulator's code.
@@ -150,6 +152,7 @@ impl Suite {
             Self::Devices => of("quietcore-net", "--test net", "", "crates/net/tests/net.rs"),
             Self::Figures => of("quietcore-explain", "--test figures", "", "crates/explain/tests/figures"),
             Self::Futures => of("quietcore-live", "--test time", "", "crates/live/tests/time"),
+            Self::Forks => of("quietcore-live", "--test turn_fork", "", "crates/live/tests/turn_fork.rs"),
             Self::CPrograms => of("quietcore-ffi", "--test c", "", "crates/ffi/tests/c.rs"),
             Self::SimUnits => of("quietcore-sim", "--lib", "", "crates/sim/src"),
             Self::VerifyUnits => of("quietcore-verify", "--lib", "", "crates/verify/src"),

@@ -3,7 +3,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{LiveModels, LiveUnits, Machine, Models, Tasks, Units};
+use super::killer::Suite::{Forks, LiveModels, LiveUnits, Machine, Models, Tasks, Units};
 
 const CPU: &str = "crates/live/src/lane/cpu.rs";
 const PLACE: &str = "crates/live/src/run_queue/place.rs";
@@ -272,5 +272,45 @@ pub(super) const LANES: &[Mutant] = &[
         right: "filter(|id| id.cpu != cpu || id.kind == BaseKind::Guest)",
         wrong: "filter(|id| id.cpu != cpu)",
         killers: &[Test(Machine, "isolation::a_strangers_callback_is_waited_for")],
+    },
+    Mutant {
+        name: "fork-turn-goes-on",
+        rule: "a child that a callback has forked runs none of its parent's timers",
+        file: "crates/live/src/machine/turn.rs",
+        right: "if self.is_forked() {\n                // A child that the run has forked",
+        wrong: "if false {\n                // A child that the run has forked",
+        killers: &[Test(Forks, "nothing_else_runs_in_a_child")],
+    },
+    Mutant {
+        name: "fork-pass-goes-on",
+        rule: "a child that a handler has forked runs no other handler of the pass",
+        file: ROUND,
+        right: "            if self.is_forked() {\n                break;",
+        wrong: "            if false {\n                break;",
+        killers: &[Test(Forks, "nothing_else_runs_in_a_child")],
+    },
+    Mutant {
+        name: "fork-round-goes-on",
+        rule: "a child that a handler has forked takes no other pass",
+        file: ROUND,
+        right: "if machine.is_forked() {",
+        wrong: "if false {",
+        killers: &[Test(Forks, "nothing_else_runs_in_a_child")],
+    },
+    Mutant {
+        name: "fork-ksoftirqd-goes-on",
+        rule: "a child that ksoftirqd has forked takes no other pass",
+        file: "crates/live/src/softirq/ksoftirqd.rs",
+        right: "if self.is_forked() {",
+        wrong: "if false {",
+        killers: &[Test(Forks, "nothing_else_runs_in_a_child")],
+    },
+    Mutant {
+        name: "fork-items-behind-softirqs",
+        rule: "a child that a handler has forked takes no item",
+        file: "crates/live/src/lane/items.rs",
+        right: "ran.softirqs += self.run_softirqs(before);\n            if self.machine.is_forked() {",
+        wrong: "ran.softirqs += self.run_softirqs(before);\n            if false {",
+        killers: &[Test(Forks, "nothing_else_runs_in_a_child")],
     },
 ];

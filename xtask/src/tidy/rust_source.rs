@@ -49,6 +49,7 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("crates/net/src/tun/system.rs", "system calls that the safe bindings lack"),
     ("crates/live/src/words/stall_record.rs", "references that last for ever, in a word"),
     ("crates/live/tests/time_fork.rs", "a process that forks"),
+    ("crates/live/tests/turn_fork.rs", "a process that forks"),
     ("crates/live/src/machine/tests.rs", "its user's half of the promise"),
     ("crates/tokio/src/lanes/descriptor.rs", "tokio is promised that a descriptor stays open"),
     ("bench/src/peers/adapters/quietcore.rs", "its user's half of the promise"),

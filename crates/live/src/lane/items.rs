@@ -36,6 +36,9 @@ impl LaneDriver {
         let mut before = Before::Other;
         while self.machine.is_running() {
             ran.softirqs += self.run_softirqs(before);
+            if self.machine.is_forked() {
+                break;
+            }
             let Some(next) = self.next_item() else { break };
             before = if next.activity == Activity::Normal { Before::Other } else { Before::Realtime };
             self.run_item(next);

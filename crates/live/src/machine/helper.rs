@@ -53,6 +53,10 @@ impl Machine {
                 break;
             }
             self.drive_unless_paused();
+            if self.is_forked() {
+                // A callback has forked this child: the kernel's timer is the parent's, too.
+                break;
+            }
         }
     }
 
@@ -62,6 +66,9 @@ impl Machine {
         helper.handle_wake(&self.core, now);
         loop {
             self.take_turn(&mut helper.turn);
+            if self.is_forked() {
+                return None;
+            }
             if !helper.turn.has_more() {
                 break;
             }

@@ -53,6 +53,12 @@ impl Machine {
                     None
                 }
             };
+            if self.is_forked() {
+                // A child that the run has forked: locks are as they were at that moment, and what else is
+                // due is the parent's. What keeps the timer is left as it is.
+                core::mem::forget(call);
+                return ran;
+            }
             probe::timer_expire_exit(runner, base.cpu, late.0);
             now = self.clock.now();
             if self.lanes.queue(turn.cpu()).is_some_and(|queue| queue.realtime_waiting().is_some()) {
@@ -109,8 +115,12 @@ impl Machine {
         more
     }
 
-    /// For those who wait for the end of something: a run is over, or will not come.
+    /// For those who wait for the end of something: a run is over, or will not come. None waits in a forked
+    /// child.
     pub(crate) fn tell_of_end(&self) {
+        if self.is_forked() {
+            return;
+        }
         for waker in self.run_ends.finished() {
             // Not this machine's CPU in particular.
             self.guarded(self.spare, || waker.wake());

@@ -73,6 +73,9 @@ impl Machine {
                         claimed,
                         Round { runner: Runner::Ksoftirqd, until, must_end_early: &Patient },
                     );
+                    if self.is_forked() {
+                        return false;
+                    }
                     let _ = queue.claims.finish(Runner::Ksoftirqd);
                 }
                 Step::End { left } => return !left.intersection(VectorSet::MOVABLE).is_empty(),

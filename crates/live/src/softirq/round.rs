@@ -79,6 +79,10 @@ impl Softirqs {
                         claimed,
                         Round { runner: Runner::Lane, until, must_end_early: queue },
                     );
+                    if machine.is_forked() {
+                        // A child that a handler has forked: what is left is the parent's.
+                        return ran;
+                    }
                     queue.current.end();
                     self.deferral.ran(claimed);
                     let _ = queue.claims.finish(Runner::Lane);
@@ -150,7 +154,8 @@ pub(super) struct Round<'a> {
 }
 
 impl Machine {
-    /// Runs the handlers of `vectors`, lowest first. By the runner that has claimed them.
+    /// Runs the handlers of `vectors`, lowest first. By the runner that has claimed them. In a child that one
+    /// of them has forked no other runs.
     pub(super) fn run_vectors(&'static self, cpu: CpuId, vectors: VectorSet, round: Round<'_>) -> u32 {
         let Round { runner, until, must_end_early } = round;
         let mut ran = 0;
@@ -171,6 +176,9 @@ impl Machine {
             match runner {
                 Runner::Lane => counts.softirqs.add(1),
                 Runner::Ksoftirqd => counts.ksoftirqd_ran.add(1),
+            }
+            if self.is_forked() {
+                break;
             }
         }
         ran

@@ -32,6 +32,10 @@ pin_project! {
     impl<F> PinnedDrop for Contained<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
+            if Machine::of(this.state.machine).is_forked() {
+                // Another thread may have been in the list at the moment of the fork.
+                core::mem::forget(this.listed.take());
+            }
             // No thread is left who would hear of a panic.
             if let Err(panic) = drop_future(this.future.as_mut(), this.state) {
                 discard(panic);

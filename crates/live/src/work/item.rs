@@ -102,7 +102,7 @@ impl Work {
     #[must_use = "a run may be under way whatever it says"]
     pub fn cancel(&self) -> bool {
         let waited = self.0.state.cancel();
-        if waited && !self.machine().is_forked() {
+        if waited {
             // A thread may wait for what will not come.
             self.machine().tell_of_end();
         }

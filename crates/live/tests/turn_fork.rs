@@ -1,0 +1,185 @@
+//! A child that was forked by what a lane or the helper runs: nothing else of the parent's machine runs in
+//! it, and it can start a machine of its own.
+//!
+//! In a process of its own: other tests' threads could be inside a lock of the standard library at the fork.
+#![allow(unsafe_code, reason = "forks")]
+
+use quietcore_live::softirq::{SoftirqRun, Vector, VectorSet};
+use quietcore_live::task::WorkOptions;
+use quietcore_live::{Cpu, CpuId, Machine, MachineBuilder, Nanos, TimerOptions};
+use std::process;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+const MILLI: Duration = Duration::from_millis(1);
+
+/// What a child ends with that is as it should be.
+const WELL: i32 = 7;
+
+/// What one ends with in which something of the parent's machine has run.
+const RAN: i32 = 3;
+
+/// What runs on a machine, several of a kind: the first forks, and in its child no other may run.
+#[derive(Default)]
+struct Several {
+    begun: AtomicU32,
+    parent: AtomicU32,
+    child: AtomicI32,
+}
+
+impl Several {
+    fn run(&self) {
+        if self.begun.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.parent.store(process::id(), Ordering::Relaxed);
+            // SAFETY: the child goes on in this thread, and leaves with `_exit`, or as its last thread ends.
+            let child = unsafe { libc::fork() };
+            assert!(child >= 0, "fork");
+            if child > 0 {
+                self.child.store(child, Ordering::Relaxed);
+            }
+        } else if process::id() != self.parent.load(Ordering::Relaxed) {
+            exit(RAN);
+        }
+    }
+
+    /// Waits until `count` have run in this process, and until the child has ended. Says with what, `None` if
+    /// it hung and was killed.
+    fn outcome(&self, count: u32) -> Option<i32> {
+        let mut status = 0;
+        let mut is_over = false;
+        for _ in 0..20_000 {
+            let child = self.child.load(Ordering::Relaxed);
+            if child > 0 && !is_over {
+                // SAFETY: the pointer is to a local variable.
+                is_over = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child;
+            }
+            if is_over && self.begun.load(Ordering::Relaxed) == count {
+                return libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
+            }
+            thread::sleep(MILLI);
+        }
+        let child = self.child.load(Ordering::Relaxed);
+        if child > 0 && !is_over {
+            // SAFETY: our child, which was not waited for.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+        None
+    }
+}
+
+/// Ends this process at once.
+fn exit(code: i32) -> ! {
+    // SAFETY: nothing that belongs to the parent runs.
+    unsafe { libc::_exit(code) }
+}
+
+/// A machine whose one lane no thread has claimed yet.
+fn start(builder: MachineBuilder) -> &'static Machine {
+    builder.lanes("0".parse().expect("a list")).start().expect("threads and timers can be had")
+}
+
+/// Lets a thread drive the lane of `machine` until that ends; returns when it has claimed it. In a child the
+/// thread tries another machine.
+fn drive(machine: &'static Machine) {
+    let parent = process::id();
+    let (sender, claimed) = channel();
+    let _ = thread::spawn(move || {
+        let mut cpu = Cpu::claim(machine, CpuId::default()).expect("a free lane");
+        sender.send(()).expect("it waits");
+        while machine.is_running() {
+            if !cpu.turn().has_more {
+                cpu.park();
+            }
+        }
+        drop(cpu);
+        if process::id() != parent {
+            start_another(machine);
+            exit(WELL);
+        }
+    });
+    claimed.recv().expect("it was claimed");
+}
+
+/// The parent's machine is refused, and the child's own runs a timer.
+fn start_another(of_parent: &'static Machine) {
+    if of_parent.timer(TimerOptions::new(), |_| ()).arm_after(MILLI).is_ok() {
+        exit(4);
+    }
+    of_parent.shutdown();
+    let machine = Machine::start().expect("threads and timers can be had");
+    let (sender, receiver) = channel();
+    let timer = machine.timer(TimerOptions::new(), move |_| sender.send(()).expect("it waits"));
+    timer.arm_after(MILLI).expect("it runs");
+    receiver.recv().expect("it was armed");
+    machine.shutdown();
+}
+
+/// Goal: in a child that a callback, a softirq handler or work has forked nothing of the parent's machine
+/// runs, also nothing that was due in the same turn; the thread comes back from its turn, and the child can
+/// start another machine. On the helper's thread the child ends. Method: four of a kind, of which the first
+/// forks; a child that hangs is noticed by the parent.
+#[test]
+fn nothing_else_runs_in_a_child() {
+    const COUNT: u32 = 4;
+    let several = || -> &'static Several { Box::leak(Box::default()) };
+    let timers = |machine: &'static Machine, state: &'static Several| -> Vec<_> {
+        (0..COUNT).map(|_| machine.timer(TimerOptions::new(), |_| state.run())).collect()
+    };
+    let soon = |machine: &Machine| Nanos(machine.now().0 + 20_000_000);
+    let work = |machine: &'static Machine, state: &'static Several| {
+        let work = machine.work(WorkOptions::new(), || state.run()).expect("it has a lane");
+        assert!(work.queue().expect("it runs"));
+    };
+
+    let (machine, state) = (start(Machine::builder()), several());
+    drive(machine);
+    let armed = timers(machine, state);
+    let at = soon(machine);
+    armed.iter().for_each(|timer| _ = timer.arm_on(CpuId::default(), at).expect("a lane drives it"));
+    assert_eq!(state.outcome(COUNT), Some(WELL), "timers on a lane");
+    drop(armed);
+    machine.shutdown();
+
+    let (machine, state) = (Machine::start().expect("threads and timers can be had"), several());
+    let armed = timers(machine, state);
+    let at = soon(machine);
+    armed.iter().for_each(|timer| _ = timer.arm_at(at).expect("it runs"));
+    assert_eq!(state.outcome(COUNT), Some(0), "timers on the helper, whose thread is the child's last");
+    drop(armed);
+    machine.shutdown();
+
+    // The first is pending once more.
+    let handle = |run: &SoftirqRun<'_>, state: &Several| {
+        if state.begun.load(Ordering::Relaxed) == 0 {
+            run.raise_again();
+        }
+        state.run();
+    };
+    let with_handlers = |vectors: VectorSet, state: &'static Several| {
+        let add = |builder: MachineBuilder, vector| builder.softirq(vector, move |run| handle(run, state));
+        vectors.iter().fold(Machine::builder(), add)
+    };
+    let state = several();
+    let all = VectorSet::from_iter([Vector::HI, Vector::TASKLET, Vector::SCHED, Vector::RCU]);
+    let machine = start(with_handlers(all, state));
+    machine.raise(CpuId::default(), all).expect("they have handlers");
+    work(machine, state);
+    drive(machine);
+    assert_eq!(state.outcome(COUNT + 2), Some(WELL), "softirqs on a lane, and work behind them");
+    machine.shutdown();
+
+    // No thread drives the lane, so its ksoftirqd runs them.
+    let state = several();
+    let machine = start(with_handlers(VectorSet::LONG, state));
+    machine.raise(CpuId::default(), VectorSet::LONG).expect("they have handlers");
+    assert_eq!(state.outcome(COUNT + 1), Some(0), "softirqs on ksoftirqd, whose thread is the child's last");
+    machine.shutdown();
+
+    let (machine, state) = (start(Machine::builder()), several());
+    (0..COUNT).for_each(|_| work(machine, state));
+    drive(machine);
+    assert_eq!(state.outcome(COUNT), Some(WELL), "work");
+    machine.shutdown();
+}
