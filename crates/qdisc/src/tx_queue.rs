@@ -272,7 +272,8 @@ impl<P: Packet + Debug> TxQueue<P> {
         !self.returned.is_empty() || self.qdisc.statistics().qlen > 0
     }
 
-    /// What its discipline has done; what came back from the driver is queued.
+    /// What its discipline has done; what came back from the driver is queued. It counts as sent, too, as in
+    /// the kernel, where a discipline counts what it gives out, and the driver comes after that.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let mut all = self.qdisc.statistics();
