@@ -94,6 +94,8 @@ pub(super) enum Suite {
     CPrograms,
     /// The tests beside the simulator's code.
     SimUnits,
+    /// Whole runtimes on virtual threads.
+    Runtimes,
     /// The tests beside the code of replays and of what-if.
     VerifyUnits,
     /// What-if on small and on real recordings.
@@ -155,6 +157,7 @@ impl Suite {
             Self::Forks => of("quietcore-live", "--test turn_fork", "", "crates/live/tests/turn_fork.rs"),
             Self::CPrograms => of("quietcore-ffi", "--test c", "", "crates/ffi/tests/c.rs"),
             Self::SimUnits => of("quietcore-sim", "--lib", "", "crates/sim/src"),
+            Self::Runtimes => of("quietcore-sim", "--test runtimes", "", "crates/sim/tests/runtimes.rs"),
             Self::VerifyUnits => of("quietcore-verify", "--lib", "", "crates/verify/src"),
             Self::Whatif => of("quietcore-verify", "--test whatif", "", "crates/verify/tests/whatif.rs"),
             Self::LabUnits => of("quietcore-lab", "--lib", "", "crates/lab/src"),

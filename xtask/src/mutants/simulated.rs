@@ -1,4 +1,5 @@
-//! Mutants of what is shown: figures of the simulator, of `whatif` and of `lab`, and what follows from them.
+//! Mutants of what is shown: figures of the simulator, of `whatif` and of `lab`, and what follows from them;
+//! and of the rules that simulated runtimes show to be kept.
 
 use super::killer::{Killer, Mutant, Suite};
 
@@ -12,6 +13,7 @@ const NAMED: &[Killer] = &[Killer::Test(Suite::SimUnits, "figures::tests::every_
 const ORIGINS: &[Killer] =
     &[Killer::Test(Suite::SimUnits, "scenario::costs::tests::every_origin_has_its_line")];
 
+const PLAYED: &[Killer] = &[Killer::Test(Suite::Runtimes, "random_runtimes_keep_their_promises")];
 const THREAD: &[Killer] =
     &[Killer::Test(Suite::SimUnits, "world::tasks::threads::tests::figures_of_a_thread")];
 
@@ -252,5 +254,29 @@ pub(super) const LAB: &[Mutant] = &[
         right: "median: sorted.get(sorted.len() / 2).copied(),",
         wrong: "median: sorted.first().copied(),",
         killers: &[Killer::Test(Suite::Lab, "reports::json_of_fixed_rounds")],
+    },
+    Mutant {
+        name: "sim-child-finishes-run",
+        rule: "a lock that a child takes is seen",
+        file: "crates/sim/src/runtime/turn.rs",
+        right: "            if self.is_child() {\n                break;",
+        wrong: "            if false {\n                break;",
+        killers: PLAYED,
+    },
+    Mutant {
+        name: "sim-child-helps",
+        rule: "a child that the helper's callback has forked is seen to go on as the helper",
+        file: "crates/sim/src/runtime/helper_thread.rs",
+        right: "if self.is_child() {",
+        wrong: "if false {",
+        killers: PLAYED,
+    },
+    Mutant {
+        name: "sim-child-waits",
+        rule: "a child's lane that goes on waiting as its parent's is seen",
+        file: "crates/sim/src/runtime/lane_thread.rs",
+        right: "if self.is_child() {\n                return driver.lane.abandon();",
+        wrong: "if false {\n                return driver.lane.abandon();",
+        killers: PLAYED,
     },
 ];

@@ -31,6 +31,7 @@ pub(crate) fn runtimes(
         ("lanes woken by a kick", counts.wakes),
         ("lanes marked absent", counts.marks),
         ("looks of the sentinel", counts.sentinel_looks),
+        ("forks", counts.forks),
     ];
     for (label, value) in rows {
         page.item(2, label, LABEL, &value.to_string());
@@ -89,8 +90,15 @@ mod tests {
     /// failed and of its smallest like.
     #[test]
     fn text_of_fixed_runtimes() {
-        let counts =
-            RuntimeCounts { expiries: 41, arms: 53, cancels: 7, wakes: 29, marks: 3, sentinel_looks: 11 };
+        let counts = RuntimeCounts {
+            expiries: 41,
+            arms: 53,
+            cancels: 7,
+            wakes: 29,
+            marks: 3,
+            sentinel_looks: 11,
+            forks: 2,
+        };
         let outcome = RuntimesOutcome { runs: 17, events: 90_210, counts, failed: Some(345) };
         let faults = RuntimeFaults {
             stops_per_million: 753,
@@ -104,6 +112,7 @@ mod tests {
             isolation_every: 3_003,
             hotplug_every: 4_004,
             longest_item: 5_005,
+            fork_after: 6_006,
         };
         let plan = RuntimePlan {
             lanes: 12,

@@ -37,6 +37,9 @@ impl RuntimeWorld {
             helper.handle_wake(&self.machine, now);
             loop {
                 let _ = self.take_turn(&mut helper.turn, None);
+                if self.is_child() {
+                    return;
+                }
                 if !helper.turn.has_more() {
                     break;
                 }

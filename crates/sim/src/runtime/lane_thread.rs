@@ -22,7 +22,7 @@ impl RuntimeWorld {
     /// Drives `cpu` until the end.
     pub(super) fn drive(&self, cpu: CpuId, is_spare: bool) {
         let slot = self.lanes.slot(cpu).expect("it was made for this thread");
-        while !self.is_over.get() {
+        while self.is_running() {
             assert!(slot.world.claim(), "each CPU has one thread");
             let mut lane = if is_spare {
                 Lane::spare(cpu, self.lanes.tick())
@@ -40,7 +40,7 @@ impl RuntimeWorld {
                 every => self.host.moment() + every / 2 + self.host.random(every),
             };
             let mut state = LaneThread { lane: &mut lane, slot, looked: Nanos(0) };
-            while !self.is_over.get() {
+            while self.is_running() {
                 self.turn(&mut state);
                 if state.lane.turn.has_more() || slot.world.doorbell.get() {
                     continue;
@@ -54,11 +54,22 @@ impl RuntimeWorld {
                 }
                 self.park(&mut state);
             }
+            if self.is_child() {
+                return self.go_on_in_child(&mut state);
+            }
             lane.refuse_kicks(slot);
             self.go_offline(&mut lane, slot);
             if !self.is_over.get() {
                 self.host.hold(self.host.moment() + self.host.random(5 * MS));
             }
+        }
+    }
+
+    /// A program may go on with its loop in a child: its lane does nothing any more.
+    fn go_on_in_child(&self, driver: &mut LaneThread<'_>) {
+        for _ in 0..3 {
+            self.turn(driver);
+            self.park(driver);
         }
     }
 
@@ -102,16 +113,23 @@ impl RuntimeWorld {
             self.host.step(CLOCK);
             return;
         }
+        if self.is_child() {
+            return;
+        }
         let now = self.clock();
         self.exit_idle(driver, now);
         let mut now = self.run_timers(driver, now);
         let mut ran = 0;
         slot.world.doorbell.set(false);
-        while !self.is_over.get() && ran < ITEMS {
+        while self.is_running() && ran < ITEMS {
             let item = slot.world.items.borrow_mut().pop();
             let Some(takes) = item else { break };
             self.host.compute(takes);
             ran += 1;
+            self.may_fork(50);
+            if self.is_child() {
+                break;
+            }
             now = self.clock();
             self.machine.keep_alive(slot.cpu(), now);
             self.lives(slot.cpu(), now);
@@ -153,6 +171,9 @@ impl RuntimeWorld {
 
     fn exit_idle(&self, driver: &mut LaneThread<'_>, now: Nanos) {
         if !driver.lane.is_awake() {
+            if self.is_child() {
+                return driver.lane.abandon();
+            }
             let here = self.here(driver.slot);
             let look = self.act(|actions| driver.lane.handle_wake(here, now, actions));
             self.lives(driver.slot.cpu(), now);
@@ -162,11 +183,16 @@ impl RuntimeWorld {
 
     fn park(&self, driver: &mut LaneThread<'_>) {
         let (now, here, place) = (self.clock(), self.here(driver.slot), &driver.slot.world);
+        if self.is_child() {
+            return;
+        }
         let has_more = || place.doorbell.get() || self.is_over.get();
         let until: IdleUntil = self.act(|actions| driver.lane.handle_idle(here, now, has_more, actions));
         self.note(|| format!("waits: {until:?}"));
         place.sleep(until.until());
         self.note(|| "is up".to_owned());
+        // A program that waits for other things, too, may do something here.
+        self.may_fork(10);
         let now = self.clock();
         self.exit_idle(driver, now);
     }
@@ -179,6 +205,10 @@ impl RuntimeWorld {
         let _ = self.act(|actions| driver.lane.handle_block(here, now, actions));
         let span = self.host.random(self.plan.faults.longest_block);
         self.host.hold(self.host.moment() + span);
+        self.may_fork(90);
+        if self.is_child() {
+            return;
+        }
         let now = self.clock();
         self.note(|| "returns from a block".to_owned());
         self.act(|actions| driver.lane.handle_return(here, now, actions));

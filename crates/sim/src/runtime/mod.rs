@@ -4,10 +4,12 @@
 //! A [`RuntimePlan`] is drawn from a seed; [`run_runtime`] plays it and says which property did not hold, if
 //! one did not: no timer early, lost or twice; none later than what its arm promises and what the stops of
 //! threads explain; nothing pending that no thread will come for; the sentinel waits for no stopped thread;
-//! the end comes. [`smallest_failure`] takes away faults and lanes while a run still fails.
+//! the end comes; a child that was forked keeps off what is its parent's. [`smallest_failure`] takes away
+//! faults and lanes while a run still fails.
 //!
 //! Absent: memory ordering (the models of the core see to that), and what it costs.
 
+mod child;
 mod consistency;
 mod forgotten;
 mod helper_thread;

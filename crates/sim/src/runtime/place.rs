@@ -86,17 +86,20 @@ impl VirtualPlace {
 
 impl Sleeper for VirtualPlace {
     fn prepare(&self) {
+        self.host.touch("where a lane waits");
         assert_eq!(self.state.get(), ParkState::Running, "a lane parks once");
         self.state.set(ParkState::Parking);
         self.host.step(FENCE);
     }
 
     fn finish(&self) {
+        self.host.touch("where a lane waits");
         self.state.set(ParkState::Running);
         self.host.step(FENCE);
     }
 
     fn kick(&self) -> Kick {
+        self.host.touch("where a lane waits");
         self.host.step(FENCE);
         match self.state.get() {
             ParkState::Vacant => Kick::Vacant,
@@ -141,6 +144,7 @@ impl VirtualTimer {
     }
 
     pub(super) fn follow(&self, deadline: &Deadline) {
+        self.host.touch("the kernel's timer");
         deadline.program(|moment| {
             self.host.step(SYSTEM_CALL);
             self.at.set(moment.map(|moment| moment.0));
@@ -153,6 +157,7 @@ impl VirtualTimer {
 
     /// Returns when it has gone off, once for each time that it was programmed.
     pub(super) fn wait(&self) {
+        self.host.touch("the kernel's timer");
         self.waiter.set(self.host.current());
         loop {
             self.host.step(SYSTEM_CALL);

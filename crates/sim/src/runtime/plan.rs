@@ -67,6 +67,8 @@ pub struct RuntimeFaults {
     pub hotplug_every: u64,
     /// Whether lanes get items besides timers, and how long the longest takes, in ns.
     pub longest_item: u64,
+    /// The moment from which on some piece of user code forks, in ns; the run goes on with the child.
+    pub fork_after: u64,
 }
 
 impl RuntimePlan {
@@ -142,12 +144,16 @@ impl RuntimeFaults {
             isolation_every: if_any(isolation, MS, 30 * MS),
             hotplug_every: if_any(hotplug, 3 * MS, 30 * MS),
             longest_item: if_any(items, 5 * US, 8 * MS),
+            fork_after: {
+                let forks = if_any(true, 0, 100) < 15;
+                if_any(forks, MS, 60 * MS)
+            },
         }
     }
 
     /// Each kind with its measure, as text for people.
     #[must_use]
-    pub const fn each(&self) -> [(&'static str, u64); 11] {
+    pub const fn each(&self) -> [(&'static str, u64); 12] {
         [
             ("stops per million steps", self.stops_per_million),
             ("longest stop, ns", self.longest_stop),
@@ -160,6 +166,7 @@ impl RuntimeFaults {
             ("isolation changes every, ns", self.isolation_every),
             ("lanes come and go every, ns", self.hotplug_every),
             ("longest item, ns", self.longest_item),
+            ("forks from, ns", self.fork_after),
         ]
     }
 
@@ -175,6 +182,7 @@ impl RuntimeFaults {
             Self { isolation_every: 0, ..self },
             Self { hotplug_every: 0, ..self },
             Self { longest_item: 0, ..self },
+            Self { fork_after: 0, ..self },
         ];
         each.into_iter().filter(|fewer| *fewer != self).collect()
     }

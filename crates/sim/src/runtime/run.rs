@@ -66,6 +66,9 @@ fn play(world: &Rc<RuntimeWorld>, host: &Rc<Host>) {
     }
     let plan = &world.plan;
     let holds = || {
+        if host.is_child() {
+            return world.keeps_off();
+        }
         if has_waited() {
             world.violate("the sentinel waits for a lock that a stopped thread holds".to_owned());
         }
@@ -83,6 +86,9 @@ fn play(world: &Rc<RuntimeWorld>, host: &Rc<Host>) {
     };
     // As the plan says; then all strangers have ended, and what is left has to run.
     let _ = host.run(plan.duration + 20 * MS, holds);
+    if host.is_child() {
+        return end_child(world, host);
+    }
     world.drains.set(true);
     host.heal();
     let end = host.moment() + plan.longest_delay + plan.longest_delay / 8 + 60 * MS + 20 * plan.tick;
@@ -101,6 +107,18 @@ fn play(world: &Rc<RuntimeWorld>, host: &Rc<Host>) {
     let _ = host.run(host.moment() + 200 * MS, || true);
     if let Some(left) = host.not_ended() {
         world.violate(format!("{left} has not ended after the shutdown"));
+    }
+}
+
+/// The rest of a run that has become a child's: what its one thread was in comes to its end.
+fn end_child(world: &Rc<RuntimeWorld>, host: &Rc<Host>) {
+    host.heal();
+    let _ = host.run(host.moment() + world.plan.duration, || world.keeps_off());
+    let closing = Rc::clone(world);
+    let _ = host.spawn("shutdown".to_owned(), move || closing.shut_down());
+    let _ = host.run(host.moment() + 200 * MS, || world.keeps_off());
+    if let Some(left) = host.not_ended() {
+        world.violate(format!("{left} has not come to its end in a child"));
     }
 }
 

@@ -36,6 +36,8 @@ enum ThreadState {
     /// Stopped in the middle of something.
     Stopped,
     Ended,
+    /// Its process has forked, and the run goes on with the child, which does not have it.
+    Gone,
 }
 
 struct ThreadRecord {
@@ -69,6 +71,16 @@ enum HostEvent {
     Go(ThreadId),
 }
 
+impl HostEvent {
+    const fn thread(self) -> ThreadId {
+        match self {
+            Self::Step(thread) | Self::Timeout(thread, _) | Self::Wake(thread, _) | Self::Go(thread) => {
+                thread
+            }
+        }
+    }
+}
+
 /// A span in which a thread wanted to run and did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
@@ -90,12 +102,16 @@ pub(super) struct Host {
     now: Cell<u64>,
     current: Cell<Option<ThreadId>>,
     events: Cell<u64>,
+    is_child: Cell<bool>,
+    /// What a child has touched though it is its parent's.
+    touched: Cell<Option<&'static str>>,
     inner: RefCell<HostInner>,
 }
 
 struct HostInner {
     threads: Vec<ThreadRecord>,
     ready: VecDeque<ThreadId>,
+    cpus: usize,
     free_cpus: usize,
     queue: EventQueue<HostEvent>,
     random: SimRandom,
@@ -122,6 +138,7 @@ impl Host {
         let inner = HostInner {
             threads: Vec::new(),
             ready: VecDeque::new(),
+            cpus,
             free_cpus: cpus,
             queue: EventQueue::new(seed),
             random: SimRandom::new(seed, 11),
@@ -132,6 +149,8 @@ impl Host {
             now: Cell::new(0),
             current: Cell::new(None),
             events: Cell::new(0),
+            is_child: Cell::new(false),
+            touched: Cell::new(None),
             inner: RefCell::new(inner),
         });
         HOST.with_borrow_mut(|slot| *slot = Some(Rc::clone(&host)));
@@ -238,6 +257,35 @@ impl Host {
         inner.held.push(Held { thread, from, until: self.now.get(), in_lock: false });
     }
 
+    /// The calling thread forks, and the run goes on with the child: all other threads are gone, wherever
+    /// they were, and what they held stays held.
+    pub(super) fn fork(&self) {
+        let this = self.current.get().expect("a virtual thread forks");
+        let mut inner = self.inner.borrow_mut();
+        let others = inner.threads.iter_mut().enumerate().filter(|(thread, _)| *thread != this);
+        others.for_each(|(_, other)| other.state = ThreadState::Gone);
+        inner.ready.clear();
+        inner.free_cpus = inner.cpus - 1;
+        self.is_child.set(true);
+    }
+
+    /// Whether the process is a child.
+    pub(super) fn is_child(&self) -> bool {
+        self.is_child.get()
+    }
+
+    /// A thread is at something of which a child must keep off.
+    pub(super) fn touch(&self, what: &'static str) {
+        if self.is_child() && self.current.get().is_some() {
+            self.touched.set(Some(what));
+        }
+    }
+
+    /// What a child has touched all the same.
+    pub(super) fn touched(&self) -> Option<&'static str> {
+        self.touched.get()
+    }
+
     /// Whether every thread waits or has ended: none is about to do something.
     pub(super) fn all_wait(&self) -> bool {
         let inner = self.inner.borrow();
@@ -259,7 +307,8 @@ impl Host {
     /// A thread that has not ended.
     pub(super) fn not_ended(&self) -> Option<String> {
         let inner = self.inner.borrow();
-        let left = inner.threads.iter().find(|thread| thread.state != ThreadState::Ended)?;
+        let is_over = |state| matches!(state, ThreadState::Ended | ThreadState::Gone);
+        let left = inner.threads.iter().find(|thread| !is_over(thread.state))?;
         Some(left.name.clone())
     }
 
@@ -296,6 +345,9 @@ impl Host {
             }
             self.now.set(at.0);
             self.events.set(self.events.get() + 1);
+            if self.inner.borrow().threads[event.thread()].state == ThreadState::Gone {
+                continue;
+            }
             match event {
                 HostEvent::Step(thread) => {
                     self.play(thread);

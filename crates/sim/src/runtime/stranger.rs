@@ -22,6 +22,7 @@ impl RuntimeWorld {
         let first = u32::from(number) * u32::from(self.plan.timers);
         let end = self.host.moment() + self.plan.duration;
         while self.host.moment() < end {
+            self.may_fork(2);
             let timer = first + self.host.random(u64::from(self.plan.timers)) as u32;
             match self.host.random(8) {
                 0 => self.cancel(timer),
@@ -50,6 +51,9 @@ impl RuntimeWorld {
     }
 
     fn arm_as_stranger(&self, number: u32) {
+        if self.is_child() {
+            return;
+        }
         let at = self.later_than(self.clock());
         let context = self.context(self.coarse_clock());
         self.arm(number, at, context);
@@ -65,7 +69,7 @@ impl RuntimeWorld {
 
     /// The same for one of them, which has no other owner.
     pub(super) fn arm_on_lane(&self, number: u32, cpu: CpuId, looked: Nanos) {
-        if self.is_busy() {
+        if self.is_busy() && !self.is_child() {
             let at = self.later_than(Nanos(self.host.moment()));
             let now = self.machine.moment_for_arm(at, looked, || self.coarse_clock());
             self.arm(number, at, Context::on(cpu, now));
@@ -104,6 +108,9 @@ impl RuntimeWorld {
     }
 
     fn cancel(&self, number: u32) {
+        if self.is_child() {
+            return;
+        }
         let now = self.clock();
         let context = self.context(now);
         let was_pending = match self.keys[number as usize] {
@@ -117,7 +124,7 @@ impl RuntimeWorld {
 
     fn leave_item(&self) {
         let count = u64::from(self.plan.lanes);
-        if count == 0 {
+        if count == 0 || self.is_child() {
             return;
         }
         let cpu = CpuId::new(self.host.random(count)).expect("few");

@@ -19,6 +19,9 @@ impl RuntimeWorld {
         {
             ran += 1;
             self.run_callback(expired.payload(), cpu, now);
+            if self.is_child() {
+                break;
+            }
             now = self.clock();
             self.act(|actions| self.machine.finish(turn, expired, now, actions));
         }
@@ -28,6 +31,9 @@ impl RuntimeWorld {
     fn fire(&self, number: u32) {
         self.note(|| format!("runs {number}"));
         self.counts.borrow_mut().expiries += 1;
+        if self.is_child() {
+            self.violate(format!("timer {number} runs in a child"));
+        }
         let mut timers = self.timers.borrow_mut();
         let timer = &mut timers[number as usize];
         let held = self.host.held_since(0);
@@ -43,6 +49,7 @@ impl RuntimeWorld {
         let is_long = self.chance(self.plan.faults.long_callbacks) && !self.drains.get();
         let most = if is_long { LONG_CALLBACK } else { 5 * US };
         self.host.compute(self.host.random(most));
+        self.may_fork(50);
         // Of a lane's own timers some go on, as periods do.
         if let Some(cpu) = cpu.filter(|cpu| self.is_of(number, *cpu)).filter(|_| self.chance(50)) {
             self.arm_on_lane(number, cpu, now);

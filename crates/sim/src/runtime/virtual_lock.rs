@@ -100,6 +100,7 @@ unsafe impl RawLock for VirtualLock {
             assert!(self.try_take(), "a look from outside takes no lock that is held");
             return;
         };
+        host.touch("a lock");
         host.step(STEP);
         while !self.try_take() {
             self.note_wait();
@@ -109,6 +110,7 @@ unsafe impl RawLock for VirtualLock {
 
     fn try_lock_remote(&self) -> bool {
         let Some(host) = host().filter(|_| is_inside()) else { return self.try_take() };
+        host.touch("a lock");
         host.step(STEP);
         let end = host.moment() + BOUND;
         loop {
@@ -127,6 +129,7 @@ unsafe impl RawLock for VirtualLock {
             holders::remove(holder);
         }
         if let Some(host) = host().filter(|_| is_inside()) {
+            host.touch("a lock");
             host.step(STEP);
         }
     }

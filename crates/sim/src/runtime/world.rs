@@ -49,6 +49,8 @@ pub struct RuntimeCounts {
     pub marks: u64,
     /// Looks of the sentinel.
     pub sentinel_looks: u64,
+    /// Runs that went on with a child.
+    pub forks: u64,
 }
 
 impl RuntimeCounts {
@@ -59,6 +61,7 @@ impl RuntimeCounts {
         self.wakes += other.wakes;
         self.marks += other.marks;
         self.sentinel_looks += other.sentinel_looks;
+        self.forks += other.forks;
     }
 }
 
@@ -250,6 +253,9 @@ impl RuntimeWorld {
 
     /// The end: all threads are told.
     pub(super) fn shut_down(&self) {
+        if self.is_child() {
+            return;
+        }
         self.is_over.set(true);
         self.machine.close();
         if self.lanes.deadline().end() {
