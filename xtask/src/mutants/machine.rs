@@ -143,7 +143,7 @@ pub(super) const RULES: &[Mutant] = &[
         wrong: "may_run",
         killers: &[
             Test(Machine, "isolation::an_isolated_cpu_takes_nothing_over"),
-            Test(Machine, "isolation::the_end_of_a_run_gives_an_isolated_cpu_nothing"),
+            Test(Machine, "isolation::the_end_of_a_run_gives_a_cpu_that_left_nothing"),
         ],
     },
     Mutant {

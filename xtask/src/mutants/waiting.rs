@@ -3,7 +3,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::Machine;
+use super::killer::Suite::{LiveUnits, Machine};
 
 const ARM: &str = "crates/core/src/machine/arm.rs";
 const CONTROL: &str = "crates/core/src/machine/control.rs";
@@ -182,5 +182,87 @@ pub(super) const WAITING: &[Mutant] = &[
         right: "if at.since(looked).0 < finest { looked }",
         wrong: "if at.since(looked).0 < u64::MAX - finest { looked }",
         killers: &[Test(Machine, "hotplug::an_old_moment_serves_short_arms")],
+    },
+    Mutant {
+        name: "watch-own-group-only",
+        rule: "the migrator of a group watches the group beside it",
+        file: "crates/core/src/tmigr/remote.rs",
+        right: "            link = group.parent();\n            level += 1;\n",
+        wrong: "            link = None;\n            level += 1;\n",
+        killers: &[Test(Machine, "absence::a_stalled_migrator_is_marked_from_the_next_group")],
+    },
+    Mutant {
+        name: "left-in-the-tree",
+        rule: "a lane that has left its CPU is none that could help",
+        file: SLOTS,
+        right: "doze.end());\n        self.renew_standalone(machine);\n",
+        wrong: "doze.end());\n        let _ = machine;\n",
+        killers: &[Test(Machine, "lanes::a_lane_that_left_is_not_asked_to_help")],
+    },
+    Mutant {
+        name: "isolated-in-the-tree",
+        rule: "an isolated lane holds no stall deadline",
+        file: SLOTS,
+        right: "        self.renew_standalone(machine);\n        if !change",
+        wrong: "        let _ = machine;\n        if !change",
+        killers: &[Test(Machine, "lanes::an_isolated_lane_does_not_hold_the_deadline")],
+    },
+    Mutant {
+        name: "join-unwatched",
+        rule: "a lane that joins the tree is watched",
+        file: SLOTS,
+        right: "        if !change.joined.is_empty() {\n            self.deadline.expect_turn(now, actions);\n",
+        wrong: "        if !change.joined.is_empty() {\n            let _ = (now, actions);\n",
+        killers: &[Test(Machine, "lanes::an_isolated_lane_does_not_hold_the_deadline")],
+    },
+    Mutant {
+        name: "armed-near-who-left",
+        rule: "foreign threads arm near a CPU only while a lane drives it",
+        file: "crates/live/src/lane/claim.rs",
+        right: "        slot.world.release();\n        self.choose_hosts();\n",
+        wrong: "        slot.world.release();\n",
+        killers: &[Test(LiveUnits, "machine::tests::foreign_threads_arm_where_a_lane_takes_timers")],
+    },
+    Mutant {
+        name: "armed-near-isolated",
+        rule: "foreign threads do not arm near a CPU that is isolated",
+        file: "crates/live/src/lane/isolate.rs",
+        right: "        self.choose_hosts();\n",
+        wrong: "",
+        killers: &[Test(LiveUnits, "machine::tests::foreign_threads_arm_where_a_lane_takes_timers")],
+    },
+    Mutant {
+        name: "pulled-while-awake",
+        rule: "a CPU that is awake runs its own timers",
+        file: TURN,
+        right: "            if !global.is_idle {\n",
+        wrong: "            if false {\n",
+        killers: &[Test(Machine, "turns::who_is_awake_again_is_not_pulled_from")],
+    },
+    Mutant {
+        name: "offline-takes-tokens",
+        rule: "the end of a run gives an offline CPU no foreign work",
+        file: CONTROL,
+        right: "        self.bases.set_unavailable(cpu, true);\n        self.wake_somebody",
+        wrong: "        self.wake_somebody",
+        killers: &[Test(Machine, "isolation::the_end_of_a_run_gives_a_cpu_that_left_nothing")],
+    },
+    Mutant {
+        name: "block-hides-collected",
+        rule: "what a CPU has collected and not run when it blocks is published",
+        file: "crates/core/src/machine/stall/mark.rs",
+        right: "transition_to_marked());\n        self.bases.set_absent(cpu, true);\n        drop(bases);
+        self.ask_for_alarm(first, actions);\n        self.take_back_tokens(cpu, actions);\n",
+        wrong: "transition_to_marked());\n        self.bases.set_absent(cpu, true);\n        drop(bases);
+        self.ask_for_alarm(first, actions);\n",
+        killers: &[Test(Machine, "absence::what_a_cpu_has_collected_is_published_when_it_blocks")],
+    },
+    Mutant {
+        name: "joined-while-blocked",
+        rule: "what a CPU brings along that blocks while it joins is seen to",
+        file: CONTROL,
+        right: "            drop(bases);\n            self.ask_for_alarm(first, actions);\n",
+        wrong: "            drop(bases);\n            let _ = first;\n",
+        killers: &[Test(Machine, "isolation::what_a_blocked_cpu_brings_along_is_seen_to")],
     },
 ];

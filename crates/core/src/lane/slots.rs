@@ -8,7 +8,7 @@ use super::slot_words::{DozeUntil, StandaloneFlag};
 use super::stall_deadline::StallDeadline;
 use crate::place::Policy;
 use crate::tmigr::CpuState;
-use crate::{Actions, CpuId, CpuSet, Machine, Nanos, RawLock, Settings};
+use crate::{Actions, CpuId, CpuSet, IsolationReport, Machine, Nanos, RawLock, Settings};
 use alloc::boxed::Box;
 
 /// What a call of [`Sleeper::kick`] came to.
@@ -84,11 +84,6 @@ impl<S: Sleeper> LaneSlot<S> {
     #[must_use]
     pub fn dozes(&self) -> bool {
         self.doze.is_later_than(Nanos(0))
-    }
-
-    /// By the owner, which leaves the slot, before the world gives it to another thread.
-    pub fn vacate(&self) {
-        self.doze.end();
     }
 }
 
@@ -223,8 +218,9 @@ impl<S: Sleeper> LaneTable<S> {
         lanes.any(|slot| slot.world.is_waiting() && !is_stuck(slot.cpu))
     }
 
-    /// CPUs came, went, or were isolated: which lanes look after their own CPU only. By the thread that
-    /// changed it, under the world's lock for such changes.
+    /// Which lanes look after their own CPU only. Once the machine's first CPUs are online; after that the
+    /// calls below do it. All of them are for the thread that made the change, under the world's lock for
+    /// such changes.
     pub fn renew_standalone<L: RawLock, T: Copy>(&self, machine: &Machine<L, T>) {
         let pulls = machine.settings().policy == Policy::Pull;
         for slot in self.all() {
@@ -234,17 +230,38 @@ impl<S: Sleeper> LaneTable<S> {
     }
 
     /// A thread drives `cpu` from `now` on, which is online: others may count on it before its first turn.
-    /// After [`renew_standalone`](Self::renew_standalone).
-    pub fn handle_claim(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
+    pub fn handle_claim<L: RawLock, T: Copy>(
+        &self,
+        machine: &Machine<L, T>,
+        cpu: CpuId,
+        now: Nanos,
+        actions: &mut Actions,
+    ) {
+        self.renew_standalone(machine);
         if self.slot(cpu).is_some_and(|slot| !slot.is_standalone()) {
             self.deadline.arm(now, actions);
         }
     }
 
-    /// CPUs that were isolated joined the tree at `now`: they are awake for all that is known, and others may
-    /// count on them.
-    pub fn handle_join(&self, now: Nanos, actions: &mut Actions) {
-        self.deadline.expect_turn(now, actions);
+    /// `cpu` is offline: its owner leaves the slot, which the world may then give to another thread.
+    pub fn handle_leave<L: RawLock, T: Copy>(&self, machine: &Machine<L, T>, cpu: CpuId) {
+        self.slot(cpu).into_iter().for_each(|slot| slot.doze.end());
+        self.renew_standalone(machine);
+    }
+
+    /// Which CPUs are isolated was changed at `now`. Those that joined the tree are awake for all that is
+    /// known, and others may count on them.
+    pub fn handle_isolation<L: RawLock, T: Copy>(
+        &self,
+        machine: &Machine<L, T>,
+        change: &IsolationReport,
+        now: Nanos,
+        actions: &mut Actions,
+    ) {
+        self.renew_standalone(machine);
+        if !change.joined.is_empty() {
+            self.deadline.expect_turn(now, actions);
+        }
     }
 
     /// When the first of the lanes that sleep is up by itself. Without a lock.

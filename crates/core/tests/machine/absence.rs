@@ -71,6 +71,39 @@ fn a_stalled_migrator_is_marked_for_its_group() {
     assert_eq!(scene.cpu_state(0), CpuState::Absent);
 }
 
+/// Goal: where a group's migrator is the only CPU awake of its group, a migrator of the group beside it marks
+/// it, as nobody nearer could. Method: CPUs 0 and 8 are in two groups, their siblings asleep; CPU 8 stops
+/// with a timer that is overdue.
+#[test]
+fn a_stalled_migrator_is_marked_from_the_next_group() {
+    let mut scene = Scene::of(10);
+    scene.arm_new((1, 5), 8, 0);
+    for index in (1..8).chain([9]) {
+        scene.idle(index, 0);
+    }
+    let (marked, ran) = scene.ticks(0, 1..30);
+    assert_eq!((marked, ran, scene.cpu_state(8)), (1, vec![1], CpuState::Absent));
+}
+
+/// Goal: what a CPU has collected and not run when it blocks is known to the others, though all of them
+/// sleep. Method: CPU 0 blocks in the first of two callbacks; the alarm's kick goes to CPU 1.
+#[test]
+fn what_a_cpu_has_collected_is_published_when_it_blocks() {
+    let mut scene = Scene::of(2);
+    scene.arm_new((1, 5), 0, 0);
+    scene.arm_new((2, 5), 0, 0);
+    scene.idle(1, 0);
+    let expired = scene.start(0, 7);
+    scene.machine.go_absent(cpu(0), ms(7), &mut scene.actions);
+    let alarm = scene.actions.take_alarm().expect("one is due, and no CPU is awake");
+    assert!(alarm <= ms(7), "{alarm:?}");
+    scene.machine.handle_alarm(ms(7), &mut scene.actions);
+    assert_eq!(scene.kicks(), [cpu(1)]);
+    scene.machine.exit_idle(cpu(1), ms(7));
+    assert_eq!(scene.turn(1, 8), [3 - expired.payload()]);
+    scene.finish(0, expired, 9);
+}
+
 /// Goal: a mark never waits for a lock, not even a third CPU's. Method: CPU 1 has collected CPU 2's GUEST
 /// timers; a thread that does not go on holds each of CPU 2's locks in turn.
 #[test]

@@ -49,25 +49,31 @@ fn what_was_collected_before_is_given_back() {
     assert_eq!(scene.turn(0, 8), [2]);
 }
 
-/// Goal: the end of a run gives an isolated CPU no foreign work. Method: a timer is due again when its run on
-/// CPU 1, isolated meanwhile, ends.
+/// Goal: the end of a run gives a CPU that is isolated, or offline, no foreign work. Method: a timer is due
+/// again when its run on CPU 1, which has left meanwhile, ends.
 #[test]
-fn the_end_of_a_run_gives_an_isolated_cpu_nothing() {
-    let mut scene = Scene::of(4);
-    let again = scene.arm_new((1, 5), 2, 0);
-    let other = scene.add(TimerOptions::new(), 2);
-    for index in [2, 3, 0] {
-        scene.idle(index, 0);
+fn the_end_of_a_run_gives_a_cpu_that_left_nothing() {
+    for is_offline in [false, true] {
+        let mut scene = Scene::of(4);
+        let again = scene.arm_new((1, 5), 2, 0);
+        let other = scene.add(TimerOptions::new(), 2);
+        for index in [2, 3, 0] {
+            scene.idle(index, 0);
+        }
+        let expired = scene.start(1, 7);
+        let _ = scene.arm(again, 9, Context::on(cpu(1), ms(7)));
+        let _ = scene.arm(other, 9, Context::near(cpu(2), ms(7)));
+        if is_offline {
+            scene.machine.offline(cpu(1), ms(8), &mut scene.actions).expect("it is online");
+        } else {
+            scene.isolate("1", 8);
+        }
+        scene.machine.exit_idle(cpu(0), ms(12));
+        assert_eq!(scene.turn(0, 12), [2], "the first one runs, and waits for its end");
+        scene.finish(1, expired, 12);
+        assert_eq!(scene.turn(1, 12), [], "CPU 1 has left");
+        assert_eq!(scene.turn(0, 13), [1]);
     }
-    let expired = scene.start(1, 7);
-    let _ = scene.arm(again, 9, Context::on(cpu(1), ms(7)));
-    let _ = scene.arm(other, 9, Context::near(cpu(2), ms(7)));
-    scene.isolate("1", 8);
-    scene.machine.exit_idle(cpu(0), ms(12));
-    assert_eq!(scene.turn(0, 12), [2], "the first one runs, and waits for its end");
-    scene.finish(1, expired, 12);
-    assert_eq!(scene.turn(1, 12), [], "CPU 1 is isolated");
-    assert_eq!(scene.turn(0, 13), [1]);
 }
 
 /// Goal: a periodic timer does not stay with a CPU that was isolated during its run elsewhere. Method: armed
@@ -302,4 +308,22 @@ fn the_last_one_awake_leaves_somebody() {
     assert_eq!(scene.enter_idle(2, 1), IdleDecision::Sleep { until: None });
     let _ = (scene.kicks(), scene.isolate("0", 1));
     assert_eq!(scene.kicks(), [cpu(2)]);
+}
+
+/// Goal: a CPU that joins while it blocks leaves its timers to others, of whom one is woken, though all sleep.
+/// Method: CPU 1 is isolated, arms, and blocks; it is not isolated any more while CPU 0 sleeps.
+#[test]
+fn what_a_blocked_cpu_brings_along_is_seen_to() {
+    let mut scene = Scene::of(2);
+    scene.isolate("1", 0);
+    scene.arm_new((1, 20), 1, 0);
+    scene.machine.go_absent(cpu(1), ms(1), &mut scene.actions);
+    assert_eq!(scene.enter_idle(0, 1), IdleDecision::Sleep { until: None });
+    assert_eq!((scene.actions.take_alarm(), scene.kicks()), (None, vec![]), "its timer is its own");
+    assert_eq!(scene.isolate("", 2).joined, cpus("1"));
+    let alarm = scene.actions.take_alarm().expect("no CPU is awake");
+    scene.machine.handle_alarm(alarm, &mut scene.actions);
+    assert_eq!(scene.kicks(), [cpu(0)]);
+    scene.machine.exit_idle(cpu(0), alarm);
+    assert_eq!(scene.turn_at(0, alarm), [1]);
 }

@@ -69,9 +69,8 @@ impl Lanes {
         let mut lanes: Vec<_> = (0..usize::from(count)).map(lane).collect();
         lanes.push(Lane::spare(cpu(usize::from(count)), table.tick()));
         table.slot(cpu(usize::from(count))).expect("a spare").world.prepare();
-        table.renew_standalone(&scene.machine);
-        for index in 0..count {
-            table.handle_claim(cpu(usize::from(index)), ms(0), &mut scene.actions);
+        for index in 0..=count {
+            table.handle_claim(&scene.machine, cpu(usize::from(index)), ms(0), &mut scene.actions);
         }
         let mut this = Self { scene, table, lanes, sentinel: Sentinel::default() };
         let _ = this.kicked();
@@ -123,6 +122,12 @@ impl Lanes {
 
     fn word(&self) -> Option<Nanos> {
         self.table.deadline().load()
+    }
+
+    /// From `now` on these are isolated.
+    fn isolate(&mut self, list: &str, now: u64) {
+        let report = self.scene.isolate(list, now);
+        self.table.handle_isolation(&self.scene.machine, &report, ms(now), &mut self.scene.actions);
     }
 
     /// The timer goes off.
@@ -283,6 +288,40 @@ fn a_kick_of_a_vacant_place_wakes_another() {
     lanes.slot(0).world.is_vacant.set(true);
     lanes.scene.actions.kick(cpu(0));
     assert_eq!(lanes.kicked(), [2, 1, 0], "CPU 0 again among those that could help, then lane 1");
+}
+
+/// Goal: a lane that has left its CPU is none that could help. Method: CPU 0 goes offline; its kicks go to its
+/// place, which is vacant, and then to lane 1, which sleeps.
+#[test]
+fn a_lane_that_left_is_not_asked_to_help() {
+    let mut lanes = Lanes::new(2);
+    let _ = lanes.sleep(1, 0);
+    assert!(!lanes.slot(0).is_standalone());
+    lanes.scene.machine.offline(cpu(0), ms(1), &mut lanes.scene.actions).expect("lane 1 is left");
+    let _ = lanes.kicked();
+    lanes.table.handle_leave(&lanes.scene.machine, cpu(0));
+    lanes.slot(0).world.is_vacant.set(true);
+    lanes.scene.actions.kick(cpu(0));
+    assert_eq!(lanes.kicked(), [1, 1, 0], "CPU 0 once, for what may be on its bases");
+    assert!(lanes.slot(0).is_standalone());
+}
+
+/// Goal: an isolated lane holds no stall deadline, as it would not notice that others are stuck; one that
+/// joins again is watched from then on, and holds it. Method: lane 0 never turns; lane 1 does, isolated from 0
+/// to 10 ms.
+#[test]
+fn an_isolated_lane_does_not_hold_the_deadline() {
+    let mut lanes = Lanes::new(2);
+    lanes.isolate("1", 0);
+    for now in 1..10 {
+        assert_eq!(lanes.tick(1, now), 0);
+    }
+    assert_eq!(lanes.word(), Some(ms(SENTINEL)), "no lane of the tree has turned");
+    let _ = lanes.table.deadline().take();
+    lanes.isolate("", 10);
+    assert_eq!(lanes.word(), Some(ms(10 + SENTINEL)));
+    let _ = lanes.tick(1, 12);
+    assert_eq!(lanes.word(), Some(ms(12 + SENTINEL)));
 }
 
 /// Goal: an alarm's kick is watched: the lane that got it must turn. If it does not, and the next ones do not

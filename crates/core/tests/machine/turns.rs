@@ -1,9 +1,11 @@
 //! Turns that end before their work: no CPU loses sight of the rest. And a policy without a hierarchy.
 
+use crate::lock::was_interrupted;
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::place::Policy;
 use quietcore_core::{Arm, At, BaseKind, Context, IdleDecision, Precision, Settings, TimerOptions};
+use std::rc::Rc;
 
 /// Goal: a turn runs 256 timers at most; a CPU with more does not sleep, and goes on. Method: 300 are due; it
 /// tries to go idle after its turn.
@@ -20,6 +22,20 @@ fn a_turn_that_used_its_budget_keeps_its_cpu_awake() {
     assert_eq!(scene.rest(1, 9), [], "the budget is the turn's");
     assert_eq!(scene.turn(1, 9).len(), 44);
     assert!(!scene.turns[1].has_more());
+}
+
+/// Goal: a CPU that is awake runs its own timers, also if another one was about to run them for it. Method:
+/// CPU 1 wakes up between the look of CPU 0 at the hierarchy and its lock of the base.
+#[test]
+fn who_is_awake_again_is_not_pulled_from() {
+    let mut scene = Scene::of(2);
+    scene.arm_new((1, 5), 1, 0);
+    scene.idle(1, 0);
+    let machine = Rc::clone(&scene.machine);
+    scene.lock_of(1, BaseKind::Global).before(move || machine.exit_idle(cpu(1), ms(7)));
+    assert_eq!(scene.turn(0, 7), []);
+    assert!(was_interrupted());
+    assert_eq!(scene.turn(1, 7), [1]);
 }
 
 /// Goal: a turn ends after 2 ms, between two timers. Method: a timer that takes 3 ms.

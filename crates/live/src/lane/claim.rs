@@ -83,8 +83,8 @@ impl Machine {
             let online = self.act(|actions| self.core.online(cpu, now, actions));
             online.expect("a slot's CPU is possible, and offline while no thread has the slot");
         }
-        self.renew_hints();
-        self.act(|actions| self.lanes.table().handle_claim(cpu, now, actions));
+        self.choose_hosts();
+        self.act(|actions| self.lanes.table().handle_claim(&self.core, cpu, now, actions));
         Ok(slot)
     }
 
@@ -97,21 +97,14 @@ impl Machine {
             self.core.offline(slot.cpu(), now, actions)
         })
         .expect("a lane's CPU is online, and a spare is left for housekeeping");
-        slot.vacate();
+        self.lanes.table().handle_leave(&self.core, slot.cpu());
         slot.world.release();
-        self.renew_hints();
+        self.choose_hosts();
         // After the release: no thread opens it again.
         let items = self.close_queue(slot.cpu());
         drop(control);
         self.enqueue_all(items);
         // Its ksoftirqd stays.
         let _ = self.ask_ksoftirqd(slot.cpu());
-    }
-
-    /// What is read without a lock follows from who is online and isolated. By the holder of the control
-    /// lock.
-    pub(crate) fn renew_hints(&self) {
-        self.choose_hosts();
-        self.lanes.table().renew_standalone(&self.core);
     }
 }

@@ -91,10 +91,8 @@ impl Machine {
         let now = self.clock.now();
         let report = self.act(|actions| self.core.set_isolated(isolated, now, actions));
         let report = report.map_err(|_| IsolateError::NoHousekeeping)?;
-        self.renew_hints();
-        if !report.joined.is_empty() {
-            self.act(|actions| self.lanes.table().handle_join(now, actions));
-        }
+        self.choose_hosts();
+        self.act(|actions| self.lanes.table().handle_isolation(&self.core, &report, now, actions));
         self.move_own_threads();
         let mut report = report;
         self.change_queues(&mut report, items);

@@ -109,7 +109,8 @@ impl Machine {
         driven_here(core::ptr::from_ref(self).cast())
     }
 
-    /// Writes anew where foreign threads arm. After CPUs came, went, or were isolated.
+    /// Writes anew where foreign threads arm. After CPUs came, went, or were isolated; by the holder of the
+    /// control lock.
     pub(crate) fn choose_hosts(&self) {
         let isolated = self.core.isolation().any();
         let open = self.core.online_cpus().difference(&isolated);

@@ -154,6 +154,7 @@ impl Machine {
                 .expect("it is offline, and a spare is housekeeping");
             let _ = self.core.enter_idle(cpu, now);
         }
-        self.renew_hints();
+        self.choose_hosts();
+        self.lanes.table().renew_standalone(&self.core);
     }
 }

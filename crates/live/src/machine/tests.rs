@@ -3,11 +3,12 @@
 #![allow(unsafe_code, reason = "its user's half of the promise")]
 
 use super::{ArmError, Machine};
+use crate::Cpu;
 use crate::payload::{Payload, WakeEntry};
 use crate::words::waker_cell::WakerCell;
 use core::task::Waker;
 use core::time::Duration;
-use quietcore_core::{Nanos, Precision, Timer, TimerOptions, TimerRef};
+use quietcore_core::{CpuId, Nanos, Precision, Timer, TimerOptions, TimerRef};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::task::Wake;
@@ -66,4 +67,24 @@ fn a_machine_whose_helper_died_says_so() {
     assert_eq!(machine.check_alive(), Err(ArmError::ShutDown));
     machine.survive(|| panic!("this message belongs to a test"));
     assert_eq!(machine.check_alive(), Err(ArmError::ShutDown));
+}
+
+/// Goal: foreign threads arm on a CPU while a lane drives it and it is not isolated, and then without a lock.
+/// Method: what a thread on CPU 0 reads while this one claims it, isolates it and leaves it.
+#[test]
+fn foreign_threads_arm_where_a_lane_takes_timers() {
+    let machine = Machine::builder().lanes("0-1".parse().expect("a list")).start().expect("starts");
+    let first = CpuId::new(0).expect("a CPU");
+    let is_near = || machine.hosts.near(0) == first;
+    let isolate = |list: &str| machine.set_isolated(&list.parse().expect("a list")).expect("one is left");
+    assert!(!is_near(), "no thread drives it");
+    let cpu = Cpu::claim(machine, first).expect("it is free");
+    assert!(is_near());
+    assert_eq!(isolate("0").left, "0".parse().expect("a list"));
+    assert!(!is_near(), "it is isolated");
+    isolate("");
+    assert!(is_near());
+    drop(cpu);
+    assert!(!is_near(), "its thread has left");
+    machine.shutdown();
 }

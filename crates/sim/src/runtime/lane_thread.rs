@@ -30,11 +30,6 @@ impl RuntimeWorld {
                 self.come_online(cpu);
                 Lane::new(cpu, self.lanes.tick())
             };
-            if is_spare {
-                self.control.lock_remote();
-                self.lanes.renew_standalone(&self.machine);
-                self.control.unlock();
-            }
             let leaves_at = match self.plan.faults.hotplug_every {
                 0 => u64::MAX,
                 every => self.host.moment() + every / 2 + self.host.random(every),
@@ -80,8 +75,7 @@ impl RuntimeWorld {
             let online = self.act(|actions| self.machine.online(cpu, now, actions));
             online.expect("it is offline, and a spare keeps house");
         }
-        self.lanes.renew_standalone(&self.machine);
-        self.act(|actions| self.lanes.handle_claim(cpu, now, actions));
+        self.act(|actions| self.lanes.handle_claim(&self.machine, cpu, now, actions));
         self.note(|| "is online".to_owned());
         self.control.unlock();
     }
@@ -100,9 +94,8 @@ impl RuntimeWorld {
                 timer.cpu = None;
             }
         }
-        slot.vacate();
+        self.lanes.handle_leave(&self.machine, slot.cpu());
         slot.world.release();
-        self.lanes.renew_standalone(&self.machine);
         self.control.unlock();
     }
 

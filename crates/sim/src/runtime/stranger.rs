@@ -147,9 +147,8 @@ impl RuntimeWorld {
             let now = self.clock();
             let report = self.act(|actions| self.machine.set_isolated(&isolated, now, actions));
             self.note(|| format!("isolates {isolated}: {report:?}"));
-            self.lanes.renew_standalone(&self.machine);
-            if report.is_ok_and(|report| !report.joined.is_empty()) {
-                self.act(|actions| self.lanes.handle_join(now, actions));
+            if let Ok(report) = report {
+                self.act(|actions| self.lanes.handle_isolation(&self.machine, &report, now, actions));
             }
             self.control.unlock();
             if ends {
