@@ -27,11 +27,7 @@ impl<L: RawLock> Hierarchy<L> {
             return self.walk_up(TreeChild::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);
         }
         record.published = next;
-        let first = self.publish_up(next.map(|expires| TreeEvent { expires, cpu }), this.leaf());
-        if record.presence == Presence::Parked {
-            this.set_wakeup(first);
-        }
-        first
+        self.publish_up(next.map(|expires| TreeEvent { expires, cpu }), this.leaf())
     }
 
     /// `cpu` takes no part from now on.
