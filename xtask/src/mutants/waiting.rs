@@ -1,10 +1,11 @@
 //! Mutants of lanes that wait or are stuck: when a lane dozes, sleeps, blocks, returns and is watched, who is
 //! woken, and what the sentinel believes.
 
-use super::killer::Killer::Test;
+use super::killer::Killer::{self, Test};
 use super::killer::Mutant;
-use super::killer::Suite::{LiveUnits, Machine};
+use super::killer::Suite::{LiveUnits, Machine, Site};
 
+const ALARM: &str = "crates/core/src/machine/alarm.rs";
 const ARM: &str = "crates/core/src/machine/arm.rs";
 const CONTROL: &str = "crates/core/src/machine/control.rs";
 const IDLE: &str = "crates/core/src/lane/idle.rs";
@@ -13,6 +14,8 @@ const SENTINEL: &str = "crates/core/src/lane/sentinel.rs";
 const SLOTS: &str = "crates/core/src/lane/slots.rs";
 const TURN: &str = "crates/core/src/machine/turn.rs";
 const WATCH: &str = "crates/core/src/machine/stall/watch.rs";
+
+const STOPPED: &[Killer] = &[Test(Site, "stopped::nobody_waits_for_a_lane_that_is_stopped")];
 
 pub(super) const WAITING: &[Mutant] = &[
     Mutant {
@@ -264,5 +267,53 @@ pub(super) const WAITING: &[Mutant] = &[
         right: "            drop(bases);\n            self.ask_for_alarm(first, actions);\n",
         wrong: "            drop(bases);\n            let _ = first;\n",
         killers: &[Test(Machine, "isolation::what_a_blocked_cpu_brings_along_is_seen_to")],
+    },
+    Mutant {
+        name: "alarm-waits",
+        rule: "the alarm waits for no lock: its holder may be stopped",
+        file: ALARM,
+        right: "            match self.hierarchy.try_cpu_state(cpu) {\n",
+        wrong: "            match Some(self.hierarchy.cpu_state(cpu)) {\n",
+        killers: STOPPED,
+    },
+    Mutant {
+        name: "silence-reads-a-record",
+        rule: "nor does the look after a silence",
+        file: WATCH,
+        right: "            if self.hierarchy.try_cpu_state(cpu) != Some(CpuState::Awake) {\n",
+        wrong: "            if self.hierarchy.cpu_state(cpu) != CpuState::Awake {\n",
+        killers: STOPPED,
+    },
+    Mutant {
+        name: "pull-waits-to-publish",
+        rule: "a turn waits for no record of another CPU",
+        file: TURN,
+        right: "            match self.hierarchy.try_publish(target, next) {\n",
+        wrong: "            match Ok::<_, ()>(self.hierarchy.publish(target, next)) {\n",
+        killers: STOPPED,
+    },
+    Mutant {
+        name: "move-waits-for-control",
+        rule: "the end of a run on an isolated CPU's base waits for no thread that isolates",
+        file: CONTROL,
+        right: "        let mut from = cpu;\n",
+        wrong: "        let mut from = cpu;\n        drop(self.control.lock_remote());\n",
+        killers: STOPPED,
+    },
+    Mutant {
+        name: "moved-once",
+        rule: "what is moved off an isolated CPU goes on if its new one leaves meanwhile",
+        file: CONTROL,
+        right: "                from = heir;\n            }\n",
+        wrong: "                from = heir;\n                return;\n            }\n",
+        killers: &[Test(Machine, "isolation::who_leaves_meanwhile_gets_nothing_from_an_isolated_cpu")],
+    },
+    Mutant {
+        name: "moved-to-the-offline",
+        rule: "a CPU that has gone offline gets nothing that is moved off an isolated one",
+        file: "crates/core/src/base/transfer.rs",
+        right: "                if new.adopter.is_some() {\n",
+        wrong: "                if false {\n",
+        killers: &[Test(Machine, "isolation::who_leaves_meanwhile_gets_nothing_from_an_isolated_cpu")],
     },
 ];

@@ -72,6 +72,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         self.hints[cpu.index()].change(CpuHints::UNAVAILABLE, is_unavailable);
     }
 
+    /// Whether it does not, as far as can be seen without a lock.
+    pub(crate) fn is_unavailable(&self, cpu: CpuId) -> bool {
+        self.hints[cpu.index()].has(CpuHints::UNAVAILABLE)
+    }
+
     /// Whether `runner` may take the token of this base; asked under its lock. A CPU that was marked and has
     /// not noticed takes none that others can run, one that was isolated none of another CPU's: it would
     /// not be taken back. Nor does it take its own GUEST base: what others have put there just before or

@@ -52,6 +52,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         let mut adopted = Adopted::default();
         for kind in BaseKind::ALL {
             let (mut old, mut new) = self.lock_same_kind(dead, onto, kind, context);
+            assert!(new.adopter.is_none(), "CPU {onto} is offline and takes no timers");
             old.adopter = Some(onto);
             let _ = old.revoke();
             let (moved, change) = old.hand_over_some(&mut new, usize::MAX);
@@ -72,15 +73,25 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
     }
 
-    /// Gives up to `limit` timers of `cpu` that others may run to `onto`, a few per lock hold.
+    /// Gives up to `limit` timers of `cpu` that others may run to `onto`, a few per lock hold. `None` when
+    /// `onto` was adopted: what it got before that its adopter has.
     ///
     /// # Panics
-    /// When `onto` was adopted, or is `cpu`.
-    pub(crate) fn evacuate(&self, cpu: CpuId, onto: CpuId, limit: usize, context: BaseCaller) -> Evacuated {
+    /// When `onto` is `cpu`.
+    pub(crate) fn evacuate(
+        &self,
+        cpu: CpuId,
+        onto: CpuId,
+        limit: usize,
+        context: BaseCaller,
+    ) -> Option<Evacuated> {
         let mut evacuated = Evacuated::default();
         for kind in BaseKind::ALL.into_iter().filter(|kind| kind.is_pullable()) {
             loop {
                 let (mut old, mut new) = self.lock_same_kind(cpu, onto, kind, context);
+                if new.adopter.is_some() {
+                    return None;
+                }
                 let chunk = CHUNK.min(limit - evacuated.moved);
                 let (moved, change) = old.hand_over_some(&mut new, chunk);
                 evacuated.moved += moved;
@@ -92,7 +103,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
                 }
             }
         }
-        evacuated
+        Some(evacuated)
     }
 
     fn lock_same_kind(
@@ -104,7 +115,6 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     ) -> (BaseGuard<'_, L, T>, BaseGuard<'_, L, T>) {
         let ids = [from, onto].map(|cpu| BaseId { cpu, kind });
         let (old, mut new) = self.lock_pair(ids[0], ids[1], context.cpu);
-        assert!(new.adopter.is_none(), "CPU {onto} is offline and takes no timers");
         new.forward(context.now);
         (old, new)
     }

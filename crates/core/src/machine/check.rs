@@ -82,11 +82,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if !self.is_pulling() {
             return;
         }
+        // Of one that was stopped inside a lock only the duties were handed over, so far. What it arms when it
+        // goes on is published when the mark is completed, or ended by its next turn.
+        let is_owed = self.flags(cpu).is_mark_incomplete();
         match state {
             CpuState::Awake => assert!(!is_idle, "CPU {cpu} is awake, its bases are idle"),
             CpuState::Parked | CpuState::Absent => {
-                // Of one that was stopped inside a lock only the duties were handed over, so far.
-                let is_owed = self.flags(cpu).is_mark_incomplete();
                 assert!(is_idle || is_owed, "CPU {cpu} is {state:?}, its bases are not idle");
             }
             CpuState::Unavailable => {}
@@ -101,7 +102,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         let is_published = |next| published.is_some_and(|published| published <= next);
         if matches!(state, CpuState::Parked | CpuState::Absent) {
-            let is_known = next.is_none_or(|next| is_published(next) || is_seen(next));
+            let is_known = is_owed || next.is_none_or(|next| is_published(next) || is_seen(next));
             assert!(is_known, "CPU {cpu} has {next:?} and published {published:?}");
         }
     }

@@ -81,11 +81,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let mut control = self.control.lock_remote();
         self.known(&control, cpu, false)?;
         self.hierarchy.connect(cpu);
+        // What was left of an earlier life was adopted; the clocks are taken to the present. Before others see
+        // that it takes timers.
+        self.bases.prepare(cpu, BaseCaller { cpu: None, now });
         control.online.insert(cpu);
         control.tick_cpu = control.tick_cpu.or(Some(cpu));
         self.renew_masks(&mut control);
-        // What was left of an earlier life was adopted; the clocks are taken to the present.
-        self.bases.prepare(cpu, BaseCaller { cpu: None, now });
         let mut bases = self.lock_bases(cpu, None);
         self.hierarchy.activate(cpu);
         bases.set_idle(false);
@@ -155,6 +156,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let heir = nearest_housekeeping(&self.topology, cpu, housekeeping.work());
             let Some(heir) = heir.filter(|heir| *heir != cpu) else { continue };
             let moved = self.bases.evacuate(cpu, heir, usize::MAX, BaseCaller { cpu: None, now });
+            let moved = moved.expect("a housekeeping CPU is online as long as control is held");
             report.evacuated += moved.moved;
             self.first_may_have_changed(heir, moved.change, actions);
             report.pinned_left += self.bases.lock(BaseId { cpu, kind: BaseKind::Local }, None).pending();
@@ -250,15 +252,24 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
+    /// Without the lock of control, whose holder may be stopped: the caller may be a lane in its turn. A
+    /// holder that has not evacuated `cpu` yet will do it; one that has wrote before that what is read here.
+    /// So does one that isolates the heir meanwhile: what came too late for that goes on to another. Tests:
+    /// `site::stopped`, `isolation::who_leaves_meanwhile_gets_nothing_from_an_isolated_cpu`.
     #[cold]
     fn evacuate_isolated(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
-        if !self.flags(cpu).is_online() {
-            return;
-        }
-        let Some(heir) = self.host_of(cpu).filter(|heir| *heir != cpu) else { return };
-        if self.hierarchy.cpu_state(cpu) == CpuState::Unavailable {
-            let moved = self.bases.evacuate(cpu, heir, usize::MAX, BaseCaller { cpu: None, now });
-            self.first_may_have_changed(heir, moved.change, actions);
+        let mut from = cpu;
+        while !self.flags(from).takes_timers() && self.flags(from).is_online() {
+            let possible = self.topology.possible().iter();
+            let takers: CpuSet = possible.filter(|cpu| self.flags(*cpu).takes_timers()).collect();
+            let heir = nearest_housekeeping(&self.topology, from, &takers).filter(|heir| *heir != from);
+            let Some(heir) = heir.filter(|_| self.bases.is_unavailable(from)) else { return };
+            // Of one that has gone offline meanwhile the flags say so by now.
+            let moved = self.bases.evacuate(from, heir, usize::MAX, BaseCaller { cpu: None, now });
+            if let Some(moved) = moved {
+                self.first_may_have_changed(heir, moved.change, actions);
+                from = heir;
+            }
         }
     }
 

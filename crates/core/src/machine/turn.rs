@@ -284,9 +284,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             }
             interleave!(BeforeRepublish);
             let next = earliest(global.next_expiry(), guest.next_expiry());
-            // This CPU is awake, or learns at the end of its look what is left to wake up for.
-            let _ = self.hierarchy.publish(target, next);
-            Pulled::Published
+            // This CPU is awake, or learns at the end of its look what is left to wake up for. What cannot be
+            // published now stays due: it is looked at again at the next tick.
+            match self.hierarchy.try_publish(target, next) {
+                Ok(_) => Pulled::Published,
+                Err(_) => Pulled::Left,
+            }
         });
     }
 

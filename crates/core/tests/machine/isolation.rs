@@ -6,7 +6,7 @@ use crate::world::cpu;
 use quietcore_core::place::{ExactPolicy, Isolation};
 use quietcore_core::tmigr::CpuState;
 use quietcore_core::{
-    Actions, BaseKind, Context, Expiry, IdleDecision, MarkOutcome, Settings, TimerOptions, Turn,
+    Actions, BaseId, BaseKind, Context, Expiry, IdleDecision, MarkOutcome, Settings, TimerOptions, Turn,
 };
 use std::rc::Rc;
 
@@ -179,6 +179,34 @@ fn an_arm_that_raced_with_isolation_is_evacuated() {
         assert_eq!(scene.turn(2, 20), [], "CPU 2 is isolated");
         let ran = [scene.turn(0, 20), scene.turn(1, 20)].concat();
         assert_eq!(ran, [1], "armed before on {was_on:?}");
+    }
+}
+
+/// Goal: what such an arm has moved does not go to a CPU that leaves meanwhile. Method: as before; CPU 0, the
+/// nearest that takes it, goes offline or is isolated, too, just before the timer is put there.
+#[test]
+fn who_leaves_meanwhile_gets_nothing_from_an_isolated_cpu() {
+    for is_offline in [false, true] {
+        let mut scene = Scene::of(3);
+        let timer = scene.add(TimerOptions::new(), 1);
+        let (machine, lock) = (Rc::clone(&scene.machine), scene.lock_of(0, BaseKind::Global));
+        scene.lock_of(2, BaseKind::Guest).before(move || {
+            let mut actions = Actions::new(3);
+            let report = machine.set_isolated(&cpus("2"), ms(7), &mut actions);
+            assert_eq!(report.map(|report| report.left), Ok(cpus("2")));
+            lock.before(move || {
+                let result = if is_offline {
+                    machine.offline(cpu(0), ms(7), &mut actions)
+                } else {
+                    machine.set_isolated(&cpus("0,2"), ms(7), &mut actions).map(drop)
+                };
+                assert_eq!(result, Ok(()));
+            });
+        });
+        let armed = scene.arm(timer, 9, Context::near(cpu(2), ms(7)));
+        assert!(was_interrupted() && armed.base == BaseId { cpu: cpu(2), kind: BaseKind::Guest });
+        assert_eq!(scene.turn(1, 20), [1], "CPU 0 has left");
+        scene.machine.check();
     }
 }
 

@@ -11,7 +11,7 @@ use crate::play::Subject;
 use crate::stage;
 use crate::world::id;
 use quietcore_core::script::Site;
-use quietcore_core::tmigr::Tree;
+use quietcore_core::tmigr::{CpuState, Tree};
 use quietcore_core::topology::Topology;
 use quietcore_core::{Actions, Context, Machine, MarkOutcome, Nanos, Settings, TimerId, TimerOptions, Turn};
 use std::sync::Mutex;
@@ -36,6 +36,8 @@ struct Life {
     arms: usize,
     running: usize,
     done: usize,
+    /// The first tick for which it was armed.
+    due: Option<u64>,
 }
 
 pub(crate) struct Lanes {
@@ -71,6 +73,43 @@ impl Lanes {
 
     /// All timers are due by tick 1 or 2; lane 3 sleeps, the others are awake; M and W have looked at tick 2.
     fn new(m: usize, w: usize, armed: &[(usize, usize)]) -> Self {
+        let lanes = Self::online(m, w);
+        for &(name, lane) in armed {
+            lanes.arm(name, lane, 0, 1);
+        }
+        lanes.park(3, 0);
+        lanes.look();
+        lanes
+    }
+
+    /// X has A and B for tick `due`, M has D for tick 12, and lane 3, which sleeps, E for tick 4. All slept
+    /// when that was armed, so an alarm is requested. X is up since, and, unless X `is_alone`, M and W, who
+    /// have looked at tick 2.
+    pub(crate) fn with_alarm(due: u64, is_alone: bool) -> Self {
+        let lanes = Self::online(1, 2);
+        lanes.arm(D, lanes.m, 0, 12);
+        (0..LANES).for_each(|lane| lanes.park(lane, 0));
+        lanes.arm_near(E, 3, 0, 4);
+        lanes.wake(0, 0);
+        lanes.arm(A, 0, 0, due);
+        lanes.arm(B, 0, 0, due);
+        if !is_alone {
+            [lanes.m, lanes.w].into_iter().for_each(|lane| lanes.wake(lane, 0));
+            lanes.look();
+        }
+        lanes
+    }
+
+    /// M and W look, only so that their next looks are believed.
+    fn look(&self) {
+        for (lane, tick) in [(self.m, 1), (self.w, 1), (self.m, 2), (self.w, 2)] {
+            let marked = self.machine.watch(id(lane), at(tick), &mut Actions::new(LANES as u16));
+            assert_eq!(marked, 0, "nobody is late by tick {tick}");
+        }
+    }
+
+    /// All are awake, and have nothing.
+    fn online(m: usize, w: usize) -> Self {
         restart_numbers();
         let topology = Topology::builder(LANES as u16).build().expect("four CPUs");
         let mut machine = Machine::new(topology, Settings::default()).expect("nobody is isolated");
@@ -83,15 +122,6 @@ impl Lanes {
         for lane in 0..LANES {
             lanes.machine.online(id(lane), Nanos(0), &mut actions).expect("it is offline");
         }
-        for &(name, lane) in armed {
-            lanes.arm(name, lane, 0, 1);
-        }
-        let _ = lanes.machine.enter_idle(id(3), Nanos(0));
-        for (lane, tick) in [(m, 1), (w, 1), (m, 2), (w, 2)] {
-            // Only a look, so that its next one is believed.
-            let marked = lanes.machine.watch(id(lane), at(tick), &mut actions);
-            assert_eq!(marked, 0, "nobody is late by tick {tick}");
-        }
         lanes
     }
 
@@ -102,14 +132,29 @@ impl Lanes {
 
     /// A thread that is no lane arms a timer on X.
     pub(crate) fn arm_from_outside(&self, name: usize, now: u64, expires: u64) {
-        self.arm_in(name, Context::near(id(0), at(now)), expires);
+        self.arm_near(name, 0, now, expires);
+    }
+
+    /// A thread that is no lane arms a timer on one.
+    pub(crate) fn arm_near(&self, name: usize, lane: usize, now: u64, expires: u64) {
+        self.arm_in(name, Context::near(id(lane), at(now)), expires);
     }
 
     fn arm_in(&self, name: usize, context: Context, expires: u64) {
         let mut actions = Actions::new(LANES as u16);
+        {
+            let life = &mut plain(&self.lives)[name];
+            life.due = life.due.map_or(Some(expires), |due| Some(due.min(expires)));
+        }
         let armed =
             self.machine.arm(self.timers[name], at(expires), context, &mut actions).expect("it exists");
         plain(&self.lives)[name].arms += usize::from(!armed.was_pending);
+    }
+
+    /// `lane` cancels a timer.
+    pub(crate) fn cancel(&self, name: usize, lane: usize, now: u64) {
+        let was_pending = self.machine.cancel(self.timers[name], Context::on(id(lane), at(now)));
+        plain(&self.lives)[name].arms -= usize::from(was_pending.expect("it exists"));
     }
 
     /// What a lane does in a tick.
@@ -119,7 +164,7 @@ impl Lanes {
         self.machine.begin_turn(&mut turn, now);
         while let Some(expired) = self.machine.next_expired(&mut turn, now, &mut actions) {
             let name = expired.payload();
-            self.begin(name);
+            self.begin(name, tick);
             stage::mark(Site::BeforeRun);
             if name == A && plain(&self.lives)[A].done == 0 {
                 self.arm(A, lane, tick, tick + 1);
@@ -135,10 +180,38 @@ impl Lanes {
         let _ = self.machine.watch(id(lane), now, &mut actions);
     }
 
-    fn begin(&self, name: usize) {
+    fn begin(&self, name: usize, tick: u64) {
         let mut lives = plain(&self.lives);
+        assert!(lives[name].due.is_some_and(|due| due <= tick), "{} runs early, at {tick}", NAMES[name]);
         lives[name].running += 1;
         assert_eq!(lives[name].running, 1, "{} is concurrent with itself", NAMES[name]);
+    }
+
+    /// The alarm goes off.
+    pub(crate) fn alarm(&self, tick: u64) {
+        self.machine.handle_alarm(at(tick), &mut Actions::new(LANES as u16));
+    }
+
+    /// No lane has turned.
+    pub(crate) fn silence(&self, tick: u64) {
+        let _ = self.machine.handle_silence(at(tick), &mut Actions::new(LANES as u16));
+    }
+
+    /// From now on X is isolated, or not any more.
+    pub(crate) fn isolate_x(&self, is_isolated: bool, tick: u64) {
+        let isolated = if is_isolated { "0" } else { "" }.parse().expect("a list");
+        let report = self.machine.set_isolated(&isolated, at(tick), &mut Actions::new(LANES as u16));
+        let _ = report.expect("others are left");
+    }
+
+    /// There is something to run.
+    pub(crate) fn wake(&self, lane: usize, tick: u64) {
+        self.machine.exit_idle(id(lane), at(tick));
+    }
+
+    /// Nothing to run any more, and it leaves others what they can do for it.
+    pub(crate) fn sleep(&self, lane: usize, tick: u64) {
+        let _ = self.machine.enter_idle_beside_others(id(lane), at(tick));
     }
 
     /// Nothing to run any more.
@@ -178,6 +251,9 @@ impl Subject for Lanes {
 
     /// Only W turns. Every timer runs, except one whose own run has stopped for ever.
     fn expect_served(&self) {
+        if self.machine.hierarchy().cpu_state(id(self.w)) == CpuState::Parked {
+            self.wake(self.w, 6);
+        }
         for tick in 6..26 {
             self.turn(self.w, tick);
         }

@@ -54,6 +54,22 @@ impl LockNumbers {
         }
     }
 
+    /// Whether it is the lock of a group's events.
+    pub(crate) const fn is_of_group(self, lock: usize) -> bool {
+        lock < self.records
+    }
+
+    /// Whose base or record it is the lock of.
+    pub(crate) fn cpu(self, lock: usize) -> Option<usize> {
+        match lock {
+            _ if (self.records..self.growth).contains(&lock) => Some(lock - self.records),
+            _ if lock > self.growth && lock < self.control => {
+                Some((lock - self.growth - 1) / self.bases_per_cpu)
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) fn name(self, lock: usize) -> String {
         match lock {
             _ if lock < self.records => format!("events of group {lock}"),

@@ -8,7 +8,8 @@
 //! - `walks`, `available`, `absent`, `growth`: orders of waking up, going idle, publishing, pulling, leaving,
 //!   stalling and growing;
 //! - `machine`: bugs of bases and CPUs, on a whole machine (`lanes`);
-//! - `stall`: CPUs that stop for ever anywhere.
+//! - `stall`: CPUs that stop for ever anywhere; `stopped`: one that is stopped at each step of a lock, for a
+//!   while, and what others do meanwhile.
 //!
 //! Sequentially consistent: memory orderings are the business of `tests/loom`.
 #![cfg(site)]
@@ -26,5 +27,6 @@ mod script;
 mod search;
 mod stage;
 mod stall;
+mod stopped;
 mod walks;
 mod world;

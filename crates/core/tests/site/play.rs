@@ -88,6 +88,16 @@ pub(crate) fn script<W: Subject>(world: W, parts: &[Part<W>], lines: &[Line]) ->
     world
 }
 
+/// Plays the parts as `policy` says; then the world is at rest, and time goes to the end. Returns how many
+/// points virtual CPU 0 passed.
+pub(crate) fn play<W: Subject>(crew: &Crew, world: W, parts: &[Part<W>], policy: Box<dyn Policy>) -> usize {
+    let world = Arc::new(world);
+    let ended = run(crew, &world, parts, policy);
+    expect_good(&*world, &ended, 0);
+    expect_served(&*world, &ended, 0);
+    ended.trace.iter().filter(|(cpu, point)| *cpu == 0 && *point != Point::Done).count()
+}
+
 fn run<W: Subject>(crew: &Crew, world: &Arc<W>, parts: &[Part<W>], policy: Box<dyn Policy>) -> Ended {
     let bind = |&part: &Part<W>| -> Arc<dyn Fn() + Send + Sync> {
         let world = Arc::clone(world);
@@ -134,6 +144,8 @@ fn story(world: &impl Subject, ended: &Ended) -> String {
     let name = |point: &Point| match point {
         Point::Lock(lock) => format!("before {}", locks.name(*lock)),
         Point::Blocked(lock) => format!("waits for {}", locks.name(*lock)),
+        Point::Took(lock) => format!("took {}", locks.name(*lock)),
+        Point::GaveBack(lock) => format!("gave back {}", locks.name(*lock)),
         other => format!("{other:?}"),
     };
     let steps: Vec<_> = ended.trace.iter().map(|(cpu, point)| format!("  {cpu}: {}", name(point))).collect();

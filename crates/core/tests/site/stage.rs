@@ -26,6 +26,10 @@ pub(crate) enum Point {
     Lock(usize),
     /// Waits for a lock.
     Blocked(usize),
+    /// Has just taken a lock.
+    Took(usize),
+    /// Has just given a lock back.
+    GaveBack(usize),
     /// Will not move any more: stopped for ever by the policy.
     Frozen,
     Done,
@@ -48,6 +52,11 @@ pub(crate) trait Policy: Send {
     /// # Errors
     /// What is wrong with the run.
     fn next(&mut self, points: &mut [Point], mover: Mover) -> Result<Option<usize>, String>;
+
+    /// Whether a virtual CPU also arrives at a point when it has taken a lock, and when it has given one back.
+    fn stops_at_locks(&self, _cpu: usize) -> bool {
+        false
+    }
 
     /// The search that this is, to go on with.
     fn into_search(self: Box<Self>) -> Option<Search> {
@@ -179,6 +188,7 @@ pub(crate) fn took(lock: usize) {
     let before: Vec<_> = state.held[me].iter().map(|&held| (held, lock)).collect();
     state.nested.extend(before);
     state.held[me].push(lock);
+    stop_at_lock(&shared, me, state, Point::Took(lock));
 }
 
 pub(crate) fn gave_back(lock: usize) {
@@ -189,6 +199,16 @@ pub(crate) fn gave_back(lock: usize) {
         if *point == Point::Blocked(lock) {
             *point = Point::Lock(lock);
         }
+    }
+    stop_at_lock(&shared, me, state, Point::GaveBack(lock));
+}
+
+/// Not of a part that is unwound: it only gives its locks back.
+fn stop_at_lock(shared: &Shared, me: usize, state: MutexGuard<'_, State>, point: Point) {
+    let stops = state.policy.stops_at_locks(me) && !std::thread::panicking();
+    drop(state);
+    if stops {
+        shared.arrive(me, point);
     }
 }
 

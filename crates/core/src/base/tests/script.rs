@@ -391,11 +391,17 @@ impl Rig {
     }
 
     fn evacuate(&mut self, cpu: u16, onto: u16, limit: usize) {
-        if cpu == onto || self.oracle.adopters[usize::from(onto)].is_some() {
+        if cpu == onto {
             return;
         }
         let is_here = |id: BaseId| id.cpu == CpuId(cpu) && id.kind.is_pullable();
         let evacuated = self.bases.evacuate(CpuId(cpu), CpuId(onto), limit, self.context());
+        assert_eq!(
+            evacuated.is_none(),
+            self.oracle.adopters[usize::from(onto)].is_some(),
+            "{onto} is online"
+        );
+        let Some(evacuated) = evacuated else { return };
         let mut moved = 0;
         for number in 0..TIMERS {
             let known = self.oracle.timers[number].clone();

@@ -113,12 +113,12 @@ fn an_isolated_cpu_is_evacuated() {
     let (_, mut runs) = start_all(&bases, global(1), at(2));
     let _ = bases.arm_tick(timer, Tick(50), global(1), at(2));
     bases.lock(global(0), None).is_idle = true;
-    let first = bases.evacuate(CpuId(1), CpuId(0), 150, at(3));
+    let first = bases.evacuate(CpuId(1), CpuId(0), 150, at(3)).expect("it is online");
     assert_eq!((first.moved, first.remaining, first.still_running), (150, 251, 1));
     assert!(first.change.must_publish());
     bases.check();
     let Evacuated { moved, remaining, still_running, .. } =
-        bases.evacuate(CpuId(1), CpuId(0), usize::MAX, at(3));
+        bases.evacuate(CpuId(1), CpuId(0), usize::MAX, at(3)).expect("it is online");
     assert_eq!((moved, remaining, still_running), (250, 1, 1));
     assert_eq!(bases.lock(local(1), None).pending(), 200, "pinned ones stay");
     assert_eq!(bases.lock(base(1, BaseKind::Deferrable), None).pending(), 200);
@@ -126,7 +126,8 @@ fn an_isolated_cpu_is_evacuated() {
     let finished = bases.finish(runs.pop().expect("it ran"), at(4));
     assert!(finished.token.is_none() && finished.base == global(1) && finished.change.is_first);
     assert_eq!(bases.lock(global(1), None).next_expiry(), Some(Nanos(51 * TICK)));
-    assert_eq!(bases.evacuate(CpuId(1), CpuId(0), 1, at(4)).remaining, 0);
+    let last = bases.evacuate(CpuId(1), CpuId(0), 1, at(4)).expect("it is online");
+    assert_eq!(last.remaining, 0);
     let mut ran = run_all(&bases, global(0), at(300));
     ran.sort_unstable();
     assert_eq!(ran, (0..200).chain([1000]).collect::<Vec<_>>());
@@ -149,7 +150,8 @@ fn an_evacuation_does_not_delay_what_is_due() {
     let (_, runs) = start_all(&bases, global(1), at(2));
     arm_both(2);
     bases.lock(global(1), None).collect(Nanos(5 * TICK));
-    assert_eq!(bases.evacuate(CpuId(1), CpuId(0), 9, at(5)).moved, 0);
+    let evacuated = bases.evacuate(CpuId(1), CpuId(0), 9, at(5)).expect("it is online");
+    assert_eq!(evacuated.moved, 0);
     let mut ran = Vec::new();
     for run in runs {
         let token = bases.finish(run, at(5)).token.expect("due at once");
