@@ -31,8 +31,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "pulled-not-published",
         rule: "a puller publishes what comes next, so that no CPU looks for what was run",
         file: TURN,
-        right: "            let _ = self.hierarchy.publish(target, next);\n",
-        wrong: "            let _ = (target, next);\n",
+        right: "match self.hierarchy.try_publish(target, next) {",
+        wrong: "match Ok::<_, ()>((target, next)) {",
         killers: &[Test(Machine, "policies::nobody_looks_for_what_was_pulled")],
     },
     Mutant {

@@ -288,8 +288,8 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "pull-waits-to-publish",
         rule: "a turn waits for no record of another CPU",
         file: TURN,
-        right: "            match self.hierarchy.try_publish(target, next) {\n",
-        wrong: "            match Ok::<_, ()>(self.hierarchy.publish(target, next)) {\n",
+        right: "match self.hierarchy.try_publish(target, next) {",
+        wrong: "match Ok::<_, ()>(self.hierarchy.publish(target, next)) {",
         killers: STOPPED,
     },
     Mutant {

@@ -82,8 +82,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if !self.is_pulling() {
             return;
         }
-        // Of one that was stopped inside a lock only the duties were handed over, so far. What it arms when it
-        // goes on is published when the mark is completed, or ended by its next turn.
+        // Of one that was stopped inside a lock only the duties were handed over, so far. What it arms when
+        // it goes on is published when the mark is completed, or ended by its next turn.
         let is_owed = self.flags(cpu).is_mark_incomplete();
         match state {
             CpuState::Awake => assert!(!is_idle, "CPU {cpu} is awake, its bases are idle"),

@@ -81,8 +81,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let mut control = self.control.lock_remote();
         self.known(&control, cpu, false)?;
         self.hierarchy.connect(cpu);
-        // What was left of an earlier life was adopted; the clocks are taken to the present. Before others see
-        // that it takes timers.
+        // What was left of an earlier life was adopted; the clocks are taken to the present. Before others
+        // see that it takes timers.
         self.bases.prepare(cpu, BaseCaller { cpu: None, now });
         control.online.insert(cpu);
         control.tick_cpu = control.tick_cpu.or(Some(cpu));

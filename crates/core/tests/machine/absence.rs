@@ -71,9 +71,8 @@ fn a_stalled_migrator_is_marked_for_its_group() {
     assert_eq!(scene.cpu_state(0), CpuState::Absent);
 }
 
-/// Goal: where a group's migrator is the only CPU awake of its group, a migrator of the group beside it marks
-/// it, as nobody nearer could. Method: CPUs 0 and 8 are in two groups, their siblings asleep; CPU 8 stops
-/// with a timer that is overdue.
+/// Goal: a CPU that is the only one awake in its group is watched by the migrator of the group beside it.
+/// Method: CPUs 0 and 8 are in two groups, their siblings asleep; CPU 8 stops with a timer that is overdue.
 #[test]
 fn a_stalled_migrator_is_marked_from_the_next_group() {
     let mut scene = Scene::of(10);

@@ -338,8 +338,8 @@ fn the_last_one_awake_leaves_somebody() {
     assert_eq!(scene.kicks(), [cpu(2)]);
 }
 
-/// Goal: a CPU that joins while it blocks leaves its timers to others, of whom one is woken, though all sleep.
-/// Method: CPU 1 is isolated, arms, and blocks; it is not isolated any more while CPU 0 sleeps.
+/// Goal: a CPU that joins while it blocks leaves its timers to others, and one of them is woken if all sleep.
+/// Method: CPU 1 is isolated, arms, and blocks; it joins while CPU 0 sleeps.
 #[test]
 fn what_a_blocked_cpu_brings_along_is_seen_to() {
     let mut scene = Scene::of(2);

@@ -290,8 +290,8 @@ fn a_kick_of_a_vacant_place_wakes_another() {
     assert_eq!(lanes.kicked(), [2, 1, 0], "CPU 0 again among those that could help, then lane 1");
 }
 
-/// Goal: a lane that has left its CPU is none that could help. Method: CPU 0 goes offline; its kicks go to its
-/// place, which is vacant, and then to lane 1, which sleeps.
+/// Goal: a lane that has left its CPU is none that could help. Method: CPU 0 goes offline; its kicks go to
+/// its place, which is vacant, and then to lane 1, which sleeps.
 #[test]
 fn a_lane_that_left_is_not_asked_to_help() {
     let mut lanes = Lanes::new(2);
@@ -307,8 +307,8 @@ fn a_lane_that_left_is_not_asked_to_help() {
 }
 
 /// Goal: an isolated lane holds no stall deadline, as it would not notice that others are stuck; one that
-/// joins again is watched from then on, and holds it. Method: lane 0 never turns; lane 1 does, isolated from 0
-/// to 10 ms.
+/// joins again is watched from then on, and holds it. Method: lane 0 never turns; lane 1 does, isolated from
+/// 0 to 10 ms.
 #[test]
 fn an_isolated_lane_does_not_hold_the_deadline() {
     let mut lanes = Lanes::new(2);

@@ -53,7 +53,7 @@ pub(crate) trait Policy: Send {
     /// What is wrong with the run.
     fn next(&mut self, points: &mut [Point], mover: Mover) -> Result<Option<usize>, String>;
 
-    /// Whether a virtual CPU also arrives at a point when it has taken a lock, and when it has given one back.
+    /// Whether a virtual CPU also arrives at a point when it has taken a lock or given one back.
     fn stops_at_locks(&self, _cpu: usize) -> bool {
         false
     }
