@@ -286,7 +286,7 @@ pub(super) const WAITING: &[Mutant] = &[
     },
     Mutant {
         name: "pull-waits-to-publish",
-        rule: "a turn waits for no record of another CPU",
+        rule: "a pull waits for no record of another CPU",
         file: TURN,
         right: "match self.hierarchy.try_publish(target, next) {",
         wrong: "match Ok::<_, ()>(self.hierarchy.publish(target, next)) {",
@@ -315,5 +315,13 @@ pub(super) const WAITING: &[Mutant] = &[
         right: "                if new.adopter.is_some() {\n",
         wrong: "                if false {\n",
         killers: &[Test(Machine, "isolation::who_leaves_meanwhile_gets_nothing_from_an_isolated_cpu")],
+    },
+    Mutant {
+        name: "sleeps-on-repairs",
+        rule: "a lane does not sleep while a mark is incomplete",
+        file: WATCH,
+        right: "            is_stalled = self.pending_repairs.get() != 0;\n",
+        wrong: "",
+        killers: &[Test(Machine, "lanes::a_lane_stays_until_a_mark_is_complete")],
     },
 ];

@@ -8,7 +8,8 @@ use quietcore_core::lane::{
     Helper, IdleUntil, Kick, Lane, LaneContext, LaneSlot, LaneTable, Sentinel, SentinelCall, SentinelLook,
     Sleeper,
 };
-use quietcore_core::{Arm, Context, CpuId, CpuSet, Nanos, Settings, TimerOptions};
+use quietcore_core::tmigr::CpuState;
+use quietcore_core::{Arm, BaseKind, Context, CpuId, CpuSet, Nanos, Settings, TimerOptions};
 use std::cell::Cell;
 
 /// `stall_after` of the usual settings, and the tick after which the sentinel looks, in ms.
@@ -253,6 +254,27 @@ fn a_lane_beside_a_silent_one_stays() {
         lanes.wake(0, now);
     }
     assert_eq!(lanes.tick(0, 4), 1, "nothing is overdue there, but this one would sleep");
+}
+
+/// Goal: a lane does not sleep while a mark is incomplete: what the marked one arms when it has left the
+/// lock in which it was stopped would be seen by no lane. Method: lane 0 is stopped inside its LOCAL base
+/// with nothing to run; lane 1, which would sleep, marks it; then lane 0 goes on and arms a timer.
+#[test]
+fn a_lane_stays_until_a_mark_is_complete() {
+    let mut lanes = Lanes::new(2);
+    let lock = lanes.scene.lock_of(0, BaseKind::Local);
+    lock.while_frozen(|| {
+        for now in 1..6 {
+            let _ = lanes.tick(1, now);
+            let until = lanes.idle(1, ms(now));
+            assert!(now < 2 || until == IdleUntil::Stay { until: ms(now + 1) }, "{now}: {until:?}");
+            lanes.wake(1, ms(now + 1));
+        }
+    });
+    assert_eq!(lanes.scene.cpu_state(0), CpuState::Absent);
+    lanes.arm(10 * TICK, Context::on(cpu(0), ms(6)));
+    let _ = lanes.tick(1, 6);
+    assert_eq!(lanes.idle(1, ms(6)), IdleUntil::Sleep { until: Some(ms(17)) }, "it is the last one awake");
 }
 
 /// Goal: a lane that was stopped itself judges no other: after a stop of the whole machine all are silent.

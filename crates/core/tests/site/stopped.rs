@@ -1,9 +1,9 @@
 //! A lane that is stopped at each step of a lock, in whatever it does, for as long as others need.
 //!
-//! It may hold locks: of CPUs (bases, records), of control, of a group's events. What other lanes do
-//! meanwhile waits for none of another CPU: only for their own, where the stopped one is at work on their
-//! CPU, and for a group's, as a turn, a mark and a publication walk through groups (PROTOCOL, section 4). The
-//! alarm waits for nothing at all. When the lane goes on, no timer is lost, and none was early.
+//! It may hold locks: of CPUs (bases, records), of control, of a group's events. The alarm waits for none of
+//! them. Other lanes wait for those of their own CPU, where the stopped one is at work there, and of the CPU
+//! that they move a timer to; and for a group's, as a turn, a mark and a publication walk through groups
+//! (PROTOCOL, section 4). When the lane goes on, no timer is lost, and none was early.
 
 use crate::lanes::{C, D, E, Lanes};
 use crate::lock::LockNumbers;

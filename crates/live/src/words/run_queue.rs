@@ -37,7 +37,7 @@ impl Doorbell {
     /// For the lane, before it looks everywhere.
     #[inline]
     pub(crate) fn answer(&self) -> bool {
-        // Acquire: pairs with Release in `leave`.
+        // Acquire: pairs with Release in `ring`.
         self.is_rung() && self.0.swap(0, Ordering::Acquire) != 0
     }
 }

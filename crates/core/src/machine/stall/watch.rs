@@ -22,12 +22,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.mark_stalled(cpu, now, actions, |_| true)
     }
 
-    /// Whether the next CPU that `cpu` watches is stalled: a CPU that sees that should not sleep before it
-    /// has looked twice. Without a lock.
+    /// Whether the next CPU that `cpu` watches is stalled, or a look has left something undone, as a lock was
+    /// not to be had: a CPU that sees that should not sleep before it has looked again. Without a lock.
     #[must_use]
     pub fn watches_stalled(&self, cpu: CpuId, now: Nanos) -> bool {
         let mut is_stalled = false;
         if self.is_pulling() {
+            is_stalled = self.pending_repairs.get() != 0;
             self.hierarchy.watched(cpu, |other| {
                 is_stalled |= self.is_stalled(other, now);
                 true
