@@ -20,7 +20,7 @@ use crate::{CpuId, Nanos, RawLock};
 pub enum Pulled {
     /// The CPU's first expiry was published anew.
     Published,
-    /// Its base was not to be had, or it is awake and looks after itself.
+    /// Its bases or its record were not to be had, or it is awake and looks after itself.
     Left,
 }
 
