@@ -38,7 +38,7 @@ fn figures(text: &str) -> RunFigures {
 }
 
 /// Holds a run's figures against those that are written down.
-fn compare(name: &str, text: &str) {
+fn assert_figures(name: &str, text: &str) {
     let found = figures(text);
     assert_eq!((found.early, found.lost), (0, 0));
     insta::assert_snapshot!(name, serde_json::to_string_pretty(&found).expect("figures are numbers"));
@@ -92,7 +92,7 @@ fn timers_that_are_pulled() {
         [[load.measure]]
         cpus = "0,3"
     "#;
-    compare("pulled", text);
+    assert_figures("pulled", text);
 }
 
 /// Goal: requests, their timeouts and arms that look for a busy CPU. Method: timers that are pushed, on CPUs
@@ -122,7 +122,7 @@ fn timers_that_are_pushed() {
         sleep = "1500us"
         rt = true
     "#;
-    compare("pushed", text);
+    assert_figures("pushed", text);
     let loops = r#"
         seed = 4
         duration = "1ms"
@@ -135,7 +135,7 @@ fn timers_that_are_pushed() {
         cpus = "2-3"
         delay = "11ms"
     "#;
-    compare("loops", loops);
+    assert_figures("loops", loops);
 }
 
 /// Goal: what faults do to figures. Method: each kind of fault, on lanes, often.
@@ -181,7 +181,7 @@ fn machines_with_faults() {
         [fault.panics]
         percent = 10
     "#;
-    compare("faults", text);
+    assert_figures("faults", text);
 }
 
 /// Goal: real-time threads beside softirqs. Method: more threads than CPUs, of two priorities; softirqs that
@@ -239,7 +239,7 @@ fn threads_beside_softirqs() {
             slow = "30us"
             "#
         );
-        compare(name, &text);
+        assert_figures(name, &text);
     }
 }
 
@@ -280,7 +280,7 @@ fn raises_on_isolated_cpus() {
             slow = "20us"
             "#
         );
-        compare(rule, &text);
+        assert_figures(rule, &text);
     }
 }
 
@@ -310,7 +310,7 @@ fn packets_in_queues() {
         tc = ["qdisc add dev e parent 1:1 netem delay 2ms", "qdisc add dev e parent 1:2 netem delay 3ms",
               "qdisc add dev e parent 1:3 netem delay 1ms 300us"]
     "#;
-    compare("window", window);
+    assert_figures("window", window);
     let rate = r#"
         seed = 8
         duration = "20ms"
@@ -326,5 +326,5 @@ fn packets_in_queues() {
         coalesce = "50us"
         tc = ["qdisc add dev e parent 1:1 netem limit 30 delay 1ms", "qdisc add dev e parent 1:2 netem limit 90 delay 2ms"]
     "#;
-    compare("rate", rate);
+    assert_figures("rate", rate);
 }
