@@ -95,13 +95,19 @@ mod tests {
     fn a_small_file_cannot_be_endless() {
         let archive = |bytes: u64| zstd::encode_all(std::io::repeat(b'\n').take(bytes), 1).unwrap();
         let large = archive(4 * ALWAYS_READ);
-        let mut text = Vec::new();
-        let error = Bounded::new(large.as_slice(), 250).unwrap().read_to_end(&mut text).unwrap_err();
-        let found = error.get_ref().and_then(|error| error.downcast_ref::<ExpansionExceeded>());
-        assert_eq!(found, Some(&ExpansionExceeded { limit: 250 }));
-        assert!(text.len() as u64 <= ALWAYS_READ, "gave up after {} bytes", text.len());
+        let needed = u32::try_from((4 * ALWAYS_READ).div_ceil(large.len() as u64)).unwrap();
+        for limit in [250, needed - 1] {
+            let mut text = Vec::new();
+            let error = Bounded::new(large.as_slice(), limit).unwrap().read_to_end(&mut text).unwrap_err();
+            let found = error.get_ref().and_then(|error| error.downcast_ref::<ExpansionExceeded>());
+            assert_eq!(found, Some(&ExpansionExceeded { limit }));
+            let most = ALWAYS_READ.max(u64::from(limit) * large.len() as u64);
+            assert!(text.len() as u64 <= most, "gave up after {} bytes", text.len());
+        }
+        let shown = "it expands to more than 250 times its compressed size; recordings expand about 20 times";
+        assert_eq!(ExpansionExceeded { limit: 250 }.to_string(), shown);
         for (archive, limit, bytes) in
-            [(large, u32::MAX, 4 * ALWAYS_READ), (archive(ALWAYS_READ), 1, ALWAYS_READ)]
+            [(large, needed, 4 * ALWAYS_READ), (archive(ALWAYS_READ), 1, ALWAYS_READ)]
         {
             let mut bounded = Bounded::new(archive.as_slice(), limit).unwrap();
             assert_eq!(std::io::copy(&mut bounded, &mut sink()).unwrap(), bytes);

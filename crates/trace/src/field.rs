@@ -67,6 +67,12 @@ impl<'a> Fields<'a> {
         Some(&value[..end])
     }
 
+    /// What stands in `key=ARRAY[...]`, where spaces may be; `None` when the value is no array.
+    pub(crate) fn array(&self, key: &'static str) -> Option<&'a [u8]> {
+        let array = self.all[self.find(key)?..].strip_prefix(b"ARRAY[")?;
+        Some(&array[..memchr::memchr(b']', array)?])
+    }
+
     /// The value of `key`, or the reason why the line is malformed.
     pub(crate) fn text(&mut self, key: &'static str) -> Result<&'a [u8], Malformed> {
         self.optional(key).ok_or(Malformed::MissingField(key))
@@ -184,7 +190,7 @@ pub(crate) fn pointer(text: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fields, Malformed, pointer, signed, unsigned};
+    use super::{Fields, Malformed, hexadecimal, pointer, signed, unsigned};
 
     /// Goal: fields are found in any order, and only at a word's start.
     #[test]
@@ -193,6 +199,9 @@ mod tests {
         assert_eq!(fields.number("now="), Ok(7));
         assert_eq!(fields.number("cpu="), Ok(2), "xcpu= is another key");
         assert_eq!(fields.number("idx="), Err(Malformed::MissingField("idx=")));
+        let mut twice = Fields::new(b"cpu=3 now=4 cpu=5");
+        let numbers = ["cpu=", "cpu=", "cpu="].map(|key| twice.number(key));
+        assert_eq!(numbers, [Ok(3), Ok(5), Ok(3)], "the cursor walks forward, then begins again");
     }
 
     /// Goal: numbers at and beyond their range. Method: both edges.
@@ -202,7 +211,11 @@ mod tests {
         assert_eq!(unsigned(b"18446744073709551616"), None);
         assert_eq!(signed(b"-9223372036854775808"), Some(i64::MIN));
         assert_eq!(signed(b"9223372036854775808"), None);
-        assert_eq!((unsigned(b""), signed(b"-")), (None, None));
+        assert_eq!((unsigned(b""), signed(b"-"), unsigned(b"1:")), (None, None, None));
+        assert_eq!(
+            (hexadecimal(b"ffffffffffffffff"), hexadecimal(b"10000000000000005")),
+            (Some(u64::MAX), None)
+        );
     }
 
     /// Goal: every spelling of a pointer that our formats use.
@@ -211,6 +224,7 @@ mod tests {
         for (text, value) in [
             ("00000000cefecd69", Some(0xcefe_cd69)),
             ("0xffff888627d28f90", Some(0xffff_8886_27d2_8f90)),
+            ("0xABCDEF", Some(0xab_cdef)),
             ("(nil)", Some(0)),
             ("000000005a4b6ff6:", Some(0x5a4b_6ff6)),
             ("(____ptrval____)", None),

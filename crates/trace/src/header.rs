@@ -183,6 +183,20 @@ mod tests {
     fn a_plain_trace_says_how_many_cpus() {
         let ftrace = read(&["# tracer: nop", "#", "# entries-in-buffer/entries-written: 5/5   #P:4"]);
         assert_eq!((ftrace.cpu_count, ftrace.is_recording), (Some(4), false));
-        assert_eq!(read(&["cpus=2"]).cpu_count, Some(2));
+        assert_eq!(read(&["version = 7", "cpus=2"]).cpu_count, Some(2));
+        assert!(!Header::default().take(b"7 = version = "), "it only looks like one");
+    }
+
+    /// Goal: a recording is told from a plain trace, and what it says unreadably is kept or left out. Method:
+    /// each of the lines that only a recording has; lists and counts that are none.
+    #[test]
+    fn a_recording_is_known_by_its_lines() {
+        assert!(read(&["# trace: x"]).is_recording);
+        assert!(read(&["# kernel: Linux 6.12.107, x86-64, HZ=250"]).is_recording);
+        let unreadable = read(&["# isolated: one-7; nohz_full: 3", "# lost events: some (overrun 5)"]);
+        assert_eq!((&unreadable.isolated, unreadable.lost_events), (&None, 0));
+        assert_eq!(unreadable.isolated_unreadable.as_deref(), Some("one-7; nohz_full: 3"));
+        assert_eq!(unreadable.nohz_full.map(|list| list.to_string()).as_deref(), Some("3"));
+        assert_eq!(read(&["# isolated: 1-7; nohz_full: -"]).isolated_unreadable, None);
     }
 }

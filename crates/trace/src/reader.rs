@@ -231,8 +231,9 @@ impl ReaderState {
 
 #[cfg(test)]
 mod tests {
-    use super::{Progress, ReadError, TraceReader};
+    use super::{Event, Progress, ReadError, Task, TraceReader};
     use crate::field::Malformed;
+    use std::error::Error;
     use std::io::Cursor;
 
     const EVENT: &str =
@@ -253,6 +254,48 @@ mod tests {
         assert_eq!((reader.tally().lost_events, reader.tally().lost_unknown), (20, true));
         let (reader, _) = read(&format!("# lost events: 99 (overrun 99)\n{marks}{EVENT}\n"));
         assert_eq!(reader.tally().lost_events, 99);
+        let (reader, _) = read(&format!("CPU:1 [LOST 12 EVENTS]\n{EVENT}\nCPU:3 [7 EVENTS DROPPED]\n"));
+        assert_eq!((reader.tally().lost_events, reader.tally().lost_unknown), (19, false));
+        let (reader, progress) = read("# lost events: 5 (overrun 5)\n");
+        assert_eq!((progress.unwrap(), reader.tally().lost_events), (Progress::Finished, 5));
+    }
+
+    /// Goal: a mark of lost events stands where it stood: on its CPU, at the time of the event before it.
+    /// Method: a mark before any event, and one behind an event.
+    #[test]
+    fn a_mark_has_its_place() {
+        let text = format!("CPU:2 [LOST EVENTS]\n\n{EVENT}\nCPU:3 [LOST 12 EVENTS]\n");
+        let mut reader = TraceReader::new(text.as_bytes());
+        let mut seen = Vec::new();
+        let progress = reader.read(u64::MAX, &mut |record| {
+            if let Event::Lost { count } = record.event {
+                assert_eq!((record.task, record.context), (Task { comm: b"", pid: 0 }, None));
+                seen.push((record.line, record.cpu.index(), record.at.as_u64(), count));
+            }
+        });
+        assert_eq!(progress.unwrap(), Progress::Finished);
+        assert_eq!(seen, [(1, 2, 0, None), (4, 3, 8_000_000, Some(12))]);
+        assert_eq!(reader.tally().events, 1);
+    }
+
+    /// Goal: events without a type are counted by name, in the order of the names; a reader stops after as
+    /// many lines as it is told to; a clock without a unit is noticed. Method: three names, line by line; a
+    /// counter.
+    #[test]
+    fn a_reader_counts_what_it_reads() {
+        let (zoo, ant) = (EVENT.replace("timer_cancel", "zoo"), EVENT.replace("timer_cancel", "ant"));
+        let text = [&zoo, &ant, EVENT, &zoo, &ant, &zoo].map(|line| format!("{line}\n")).concat();
+        let mut reader = TraceReader::new(text.as_bytes());
+        for count in 1..=6 {
+            assert_eq!(reader.read(1, &mut |_| {}).unwrap(), Progress::Paused);
+            assert_eq!(reader.tally().events, count);
+        }
+        assert_eq!(reader.read(1, &mut |_| {}).unwrap(), Progress::Finished);
+        assert_eq!(reader.unknown_events(), [("ant".to_owned(), 2), ("zoo".to_owned(), 3)]);
+        assert_eq!(reader.bytes_read(), text.len() as u64);
+        assert!(!reader.tally().clock_without_unit);
+        let (reader, _) = read(&format!("{EVENT}\n{}\n", EVENT.replace("0.008000", "8000")));
+        assert!(reader.tally().clock_without_unit);
     }
 
     /// Goal: a malformed line is named and costs only itself.
@@ -266,6 +309,53 @@ mod tests {
         let first = &tally.malformed_first[0];
         assert_eq!((first.line, first.why), (2, Malformed::NotAPointer("timer=")));
         assert!(first.excerpt.contains("<idle>-0"));
+    }
+
+    /// Goal: the first lines decide whether it is a trace. Method: one line less than they are before the
+    /// first event, and all of them; and a header, which only a trace has.
+    #[test]
+    fn ten_thousand_lines_decide() {
+        let behind = |lines| read(&format!("{}{EVENT}\n", "lorem ipsum\n".repeat(lines)));
+        let (reader, progress) = behind(9_999);
+        assert_eq!(progress.unwrap(), Progress::Finished);
+        assert_eq!((reader.tally().events, reader.tally().malformed), (1, 9_999));
+        assert_eq!(
+            reader.tally().malformed_first.iter().map(|line| line.line).collect::<Vec<_>>(),
+            [1, 2, 3, 4, 5]
+        );
+        let error = behind(10_000).1.unwrap_err();
+        let shown = "not a kernel trace: line 1: no TASK-PID [CPU] at the front: \"lorem ipsum\" (expected \
+                     the text of tracefs `trace` or `trace_pipe`, or of `trace-cmd report`)";
+        assert_eq!(error.to_string(), shown);
+        assert_eq!(read("# tracer: nop\n").1.unwrap(), Progress::Finished);
+    }
+
+    /// Goal: a source that fails is told with its reason, and so is an input without a line.
+    #[test]
+    fn a_failing_source_is_told() {
+        struct Broken;
+        impl std::io::Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(std::io::Error::other("the disk is gone"))
+            }
+        }
+        let error = TraceReader::new(Broken).read(9, &mut |_| {}).unwrap_err();
+        assert_eq!(error.to_string(), "reading failed: the disk is gone");
+        assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("the disk is gone"));
+        let error = read("\n").1.unwrap_err();
+        assert_eq!(error.to_string(), "empty input: there is no line with anything in it");
+        assert!(error.source().is_none());
+    }
+
+    /// Goal: a line that is too long is told by its number alone. Method: one, between two events.
+    #[test]
+    fn a_line_that_is_too_long_is_told() {
+        let long = "x".repeat(crate::LINE_BYTES_MAX + 1);
+        let (reader, progress) = read(&format!("{EVENT}\n{long}\n{EVENT}\n"));
+        assert_eq!(progress.unwrap(), Progress::Finished);
+        let tally = reader.tally();
+        assert_eq!((tally.events, tally.malformed), (2, 1));
+        assert_eq!(tally.malformed_first[0].to_string(), "line 2: line longer than 65536 bytes");
     }
 
     /// Goal: what is no trace is refused early, with its first line.

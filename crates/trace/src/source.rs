@@ -131,22 +131,41 @@ fn decompress(
 
 #[cfg(test)]
 mod tests {
-    use super::{OpenError, open_bytes};
+    use super::{open, open_bytes};
+    use std::error::Error;
     use std::io::Read;
+    use std::path::Path;
 
-    /// Goal: a binary file is told with the command that helps. Method: each magic.
+    /// Goal: a binary file is told with the command that helps. Method: each magic, and text that only ends
+    /// with one.
     #[test]
     fn a_binary_file_is_told_with_its_remedy() {
-        for (bytes, word) in [
-            (&b"\x17\x08\x44tracing\x36\0"[..], "trace-cmd report"),
-            (&b"\x1f\x8b\x08"[..], "zcat"),
-            (&b"\xfd7zXZ\0"[..], "xzcat"),
+        for (bytes, kind, remedy) in [
+            (
+                &b"\x17\x08\x44tracing\x36\0"[..],
+                "trace-cmd's binary trace.dat",
+                "trace-cmd report -i f > trace.txt",
+            ),
+            (&b"\x1f\x8b\x08"[..], "a gzip file", "zcat f > trace.txt"),
+            (&b"\xfd7zXZ\0"[..], "an xz file", "xzcat f > trace.txt"),
         ] {
-            match open_bytes("f", bytes) {
-                Err(OpenError::Convert { remedy, .. }) => assert!(remedy.contains(word), "{remedy}"),
-                Err(other) => panic!("{other}"),
-                Ok(_) => panic!("{word}: opened"),
-            }
+            let Err(error) = open_bytes("f", bytes) else { panic!("{kind}: opened") };
+            assert_eq!(error.to_string(), format!("f: this is {kind}; convert it first: {remedy}"));
+            assert!(error.source().is_none());
+        }
+        assert!(open_bytes("f", b"text \x1f\x8b").is_ok());
+    }
+
+    /// Goal: what cannot be opened is told with its name and the system's reason. Method: no file, and a
+    /// folder.
+    #[test]
+    fn what_cannot_be_opened_is_named() {
+        for (path, reason) in [("/no/such/trace.txt", "No such file"), ("/", "is a directory")] {
+            let Err(error) = open(Path::new(path)) else { panic!("{path}: opened") };
+            let shown = error.to_string();
+            assert!(shown.starts_with(&format!("{path}: ")) && shown.contains(reason), "{shown}");
+            let source = error.source().expect("the system's").to_string();
+            assert_eq!(shown, format!("{path}: {source}"));
         }
     }
 

@@ -60,32 +60,34 @@ fn ipi<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
     let mut fields = Fields::new(text);
     match name {
         b"send_cpu" => Ok(Event::IpiSendCpu { to: fields.cpu("cpu=")? }),
-        b"send_cpumask" => Ok(Event::IpiSendMask { to: cpu_mask(fields.text("cpumask=")?, "cpumask=")? }),
-        b"raise" => Ok(Event::IpiSendMask { to: cpu_mask(fields.text("target_mask=")?, "target_mask=")? }),
+        b"send_cpumask" => Ok(Event::IpiSendMask { to: cpu_mask(&mut fields, "cpumask=")? }),
+        b"raise" => Ok(Event::IpiSendMask { to: cpu_mask(&mut fields, "target_mask=")? }),
         b"entry" | b"exit" => Ok(Event::IpiHandled),
         _ => Ok(Event::Unknown),
     }
 }
 
-/// A mask as ftrace prints it (`00000000,000000fb`), or as `trace-cmd report` does (`0-1,3`,
-/// or `ARRAY[03, 00, ...]`: bytes, lowest CPU first).
-fn cpu_mask(text: &[u8], key: &'static str) -> Result<CpuSet, Malformed> {
+/// A mask as ftrace prints it (`00000000,000000fb`: words of eight digits), or as `trace-cmd report` does
+/// (`0-1,3`, or `ARRAY[03, 00, ...]`: bytes, lowest CPU first).
+fn cpu_mask(fields: &mut Fields<'_>, key: &'static str) -> Result<CpuSet, Malformed> {
     let refused = |_| Malformed::NotANumber(key);
-    if text.starts_with(b"ARRAY[") {
-        return text[6..]
-            .split(|byte| matches!(byte, b',' | b']' | b' '))
-            .filter(|part| !part.is_empty())
-            .enumerate()
-            .try_fold(CpuSet::new(), |mut set, (index, part)| {
-                let bits = hexadecimal(part).ok_or(Malformed::NotANumber(key))?;
+    if let Some(bytes) = fields.array(key) {
+        let bytes = bytes.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).enumerate();
+        return bytes.filter(|(_, byte)| !byte.is_empty()).try_fold(
+            CpuSet::new(),
+            |mut set, (index, byte)| {
+                let bits = hexadecimal(byte).ok_or(Malformed::NotANumber(key))?;
                 for bit in (0..8).filter(|bit| bits >> bit & 1 == 1) {
                     set.insert(CpuId::new(index as u64 * 8 + bit).map_err(refused)?);
                 }
                 Ok(set)
-            });
+            },
+        );
     }
-    let text = std::str::from_utf8(text).map_err(|_| Malformed::NotANumber(key))?;
-    if text.contains('-') { text.parse().map_err(refused) } else { CpuSet::from_mask(text).map_err(refused) }
+    let text = std::str::from_utf8(fields.text(key)?).map_err(|_| Malformed::NotANumber(key))?;
+    // A list, too, may be of digits and commas alone; no CPU's number has eight digits.
+    let is_mask = text.rsplit(',').next().is_some_and(|word| word.len() == 8);
+    if is_mask { CpuSet::from_mask(text).map_err(refused) } else { text.parse().map_err(refused) }
 }
 
 /// The work events mix `work struct=PTR function=F`, `work struct PTR: function F` and spaces.
