@@ -256,7 +256,7 @@ fn a_figure_without_a_sample_is_a_word() {
     for words in [
         "~1 foreign expiries: ~1 pulled, ~0 placed",
         "~1 of ~1 expiries remote, ~1 ping-pongs (rate unknown)",
-        "armed on their old base again (rate unknown: ping-pong)",
+        "old base again (rate unknown: ping-pong)",
         "real-time tasks wait for no softirq not recorded",
     ] {
         assert!(shown.contains(words), "{words} in {shown}");

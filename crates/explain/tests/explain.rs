@@ -150,7 +150,7 @@ fn a_finding_speaks_only_of_its_own_kind() {
         "{}",
         pulled.change
     );
-    assert!(finding("foreign-timers-placed").what.starts_with("1 timers"));
+    assert!(finding("foreign-timers-placed").what.starts_with("1 timer was put"));
 }
 
 /// Goal: advice fits the kernel. Method: the same figures on each model, and with nohz_full.

@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod annotation;
+mod counted;
 mod decode;
 mod event;
 mod expansion;
@@ -46,6 +47,7 @@ mod table;
 mod tally;
 mod visible;
 
+pub use counted::counted;
 pub use decode::parse_line;
 pub use event::{Event, HrtimerStart, Migration, MigrationStep, Record, SoftirqStep, TimerStart, WakeStep};
 pub use expansion::{EXPANSION_MAX, ExpansionExceeded};

@@ -8,7 +8,7 @@ use crate::counts::{CancelCounts, ExpiryCounts, RunCounts, VerifyNotes};
 use crate::mismatch::Mismatch;
 use crate::replay::TimerReplay;
 use crate::tmigr::HierarchyCounts;
-use quietcore_trace::{Header, Tally};
+use quietcore_trace::{Header, Tally, counted};
 use serde::Serialize;
 
 /// The result of a verification.
@@ -145,13 +145,16 @@ fn incomplete(replay: &TimerReplay, tally: &Tally) -> Vec<String> {
     add(
         tally.lost_events > 0,
         format!(
-            "{least}{} events were lost: the state of every base is unknown from there on",
-            tally.lost_events
+            "{least}{} lost: the state of every base is unknown from there on",
+            counted(tally.lost_events, "event was", "events were")
         ),
     );
     add(
         tally.malformed > 0,
-        format!("{} lines are unreadable: the state of every base is unknown from there on", tally.malformed),
+        format!(
+            "{} unreadable: the state of every base is unknown from there on",
+            counted(tally.malformed, "line is", "lines are")
+        ),
     );
     add(
         due.is_some(),
@@ -165,7 +168,10 @@ fn incomplete(replay: &TimerReplay, tally: &Tally) -> Vec<String> {
     );
     add(
         counts.notes.without_bucket > 0,
-        format!("{} timer_start lines do not say which bucket", counts.notes.without_bucket),
+        format!(
+            "{} not say which bucket",
+            counted(counts.notes.without_bucket, "timer_start line does", "timer_start lines do")
+        ),
     );
     add(
         replay.is_full,

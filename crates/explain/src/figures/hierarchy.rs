@@ -4,7 +4,7 @@
 use super::count::group_of;
 use super::report::{CountByNumber, HierarchyGroups};
 use quietcore_core::{CpuId, CpuSet, Nanos};
-use quietcore_trace::{Event, Migration, MigrationStep, Record};
+use quietcore_trace::{Event, Migration, MigrationStep, Record, counted};
 use std::collections::BTreeMap;
 
 const CHANGES_MAX: usize = 4_096;
@@ -67,7 +67,10 @@ impl GroupCounts {
         let mut sentences: Vec<String> =
             shown.map(|(at, _, available, cpus)| sentence(at, available, &cpus, isolated)).collect();
         if more > 0 {
-            sentences.push(format!("isolation changed {more} more times after that"));
+            sentences.push(format!(
+                "isolation changed {} after that",
+                counted(more as u64, "more time", "more times")
+            ));
         }
         sentences
     }

@@ -9,7 +9,7 @@ use super::report::{
 };
 use super::timers::Disturbances;
 use quietcore_core::CpuSet;
-use quietcore_trace::{NameTable, Tally};
+use quietcore_trace::{NameTable, Tally, counted};
 use std::collections::BTreeMap;
 
 /// Decides per figure whether its events are in the input.
@@ -248,23 +248,25 @@ fn incomplete(tally: &Tally, evicted: u64, waiters_evicted: u64) -> Vec<String> 
     if tally.lost_events > 0 {
         let at_least = if tally.lost_unknown { "at least " } else { "" };
         reasons.push(format!(
-            "{at_least}{} events were lost: counts miss them, and a timer whose last start was lost \
-             carries the CPU of an earlier one",
-            tally.lost_events
+            "{at_least}{} lost: counts miss them, and a timer whose last start was lost carries the CPU of an \
+             earlier one",
+            counted(tally.lost_events, "event was", "events were")
         ));
     }
     if tally.malformed > 0 {
-        reasons.push(format!("{} lines could not be read: counts miss their events", tally.malformed));
+        let lines = counted(tally.malformed, "line", "lines");
+        reasons.push(format!("{lines} could not be read: counts miss their events"));
     }
     if evicted > 0 {
         reasons.push(format!(
-            "{evicted} identities were forgotten to bound memory: their later expiries count as \
-             unknown starts (raise --max-identities)"
+            "{} forgotten to bound memory: later expiries count as unknown starts (raise --max-identities)",
+            counted(evicted, "identity was", "identities were")
         ));
     }
     if waiters_evicted > 0 {
         reasons.push(format!(
-            "{waiters_evicted} waiting real-time tasks were forgotten to bound memory: their delays are missing"
+            "{} forgotten to bound memory: delays are missing",
+            counted(waiters_evicted, "waiting real-time task was", "waiting real-time tasks were")
         ));
     }
     reasons
@@ -289,9 +291,9 @@ fn warnings(explain: &Explain, tally: &Tally) -> Vec<String> {
     }
     if explain.names.overflowed() > 0 {
         warnings.push(format!(
-            "there are more different names than are kept: {} times a function or task was counted under \
-             (other); totals are right",
-            explain.names.overflowed()
+            "there are more different names than are kept: {} a function or task was counted under (other); \
+             totals are right",
+            counted(explain.names.overflowed(), "time", "times")
         ));
     }
     if tally.clock_without_unit {
@@ -316,12 +318,12 @@ mod tests {
         let mut tally = Tally::default();
         (tally.lost_events, tally.lost_unknown, tally.malformed) = (1, true, 1);
         let reasons = [
-            "at least 1 events were lost: counts miss them, and a timer whose last start was lost carries the \
+            "at least 1 event was lost: counts miss them, and a timer whose last start was lost carries the \
              CPU of an earlier one",
-            "1 lines could not be read: counts miss their events",
-            "1 identities were forgotten to bound memory: their later expiries count as unknown starts (raise \
+            "1 line could not be read: counts miss their events",
+            "1 identity was forgotten to bound memory: later expiries count as unknown starts (raise \
              --max-identities)",
-            "1 waiting real-time tasks were forgotten to bound memory: their delays are missing",
+            "1 waiting real-time task was forgotten to bound memory: delays are missing",
         ];
         assert_eq!(incomplete(&tally, 1, 1), reasons);
         (tally.lost_events, tally.lost_unknown, tally.clock_without_unit) = (2, false, true);
@@ -338,7 +340,7 @@ mod tests {
             explain.names.overflowed() == 1
         });
         assert!(full.is_some());
-        let told = "there are more different names than are kept: 1 times a function or task was counted under \
+        let told = "there are more different names than are kept: 1 time a function or task was counted under \
                     (other); totals are right";
         assert_eq!(warnings(&explain, &Tally::default()), [told]);
         let report = explain.finish(&Tally::default());

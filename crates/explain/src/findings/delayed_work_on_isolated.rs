@@ -3,7 +3,7 @@
 use super::text::{by_cpu, verify_live, with_examples};
 use crate::figures::{CountByNumber, Explanation};
 use crate::finding::{Finding, Severity};
-use quietcore_trace::Question;
+use quietcore_trace::{Question, counted};
 
 /// The callback of every delayed work item's timer.
 const DELAYED_WORK: &str = "delayed_work_timer_fn";
@@ -18,8 +18,8 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     }
     let finding = Finding::new("delayed-work-on-isolated", Question::Isolation, Severity::Warning)
         .what(format!(
-            "{total} of the foreign timers were those of delayed work ({}): a kworker may run each item there \
-             next.",
+            "{} of delayed work ({}): a kworker may run each item there next.",
+            counted(total, "of the foreign timers was one", "of the foreign timers were those"),
             by_cpu(&counts)
         ))
         .why(

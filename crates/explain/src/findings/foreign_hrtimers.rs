@@ -3,13 +3,16 @@
 use super::text::verify_live;
 use crate::figures::Explanation;
 use crate::finding::{Finding, Severity};
-use quietcore_trace::Question;
+use quietcore_trace::{Question, counted};
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let foreign = report.hrtimers.foreign.filter(|&count| count > 0)?;
     Some(
         Finding::new("foreign-hrtimers", Question::Isolation, Severity::Warning)
-            .what(format!("{foreign} hrtimers started on housekeeping CPUs expired on isolated CPUs."))
+            .what(format!(
+                "{} started on housekeeping CPUs expired on isolated CPUs.",
+                counted(foreign, "hrtimer", "hrtimers")
+            ))
             .why(
                 "An unpinned hrtimer started on an idle CPU is pushed to a busy CPU when it is started (all \
                  versions; kernel.timer_migration still governs this). Only nohz_full, not \

@@ -3,7 +3,7 @@
 use super::text::{by_name, model, verify_live, with_examples};
 use crate::figures::Explanation;
 use crate::finding::{Finding, Severity};
-use quietcore_trace::{Question, TimerModel};
+use quietcore_trace::{Question, TimerModel, counted};
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let placed = report.foreign.placed.filter(|&count| count > 0)?;
@@ -28,7 +28,8 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     };
     let finding = Finding::new("foreign-timers-placed", Question::Isolation, Severity::Warning)
         .what(format!(
-            "{placed} timers were put into isolated CPUs' bases by housekeeping CPUs ({}).",
+            "{} put into isolated CPUs' bases by housekeeping CPUs ({}).",
+            counted(placed, "timer was", "timers were"),
             by_name(&report.foreign.placed_by_function)
         ))
         .why(why)

@@ -4,7 +4,7 @@ use super::text::{by_cpu, by_name, excluded_from_6_19, model, verify_live, with_
 use crate::figures::{CountByNumber, Explanation};
 use crate::finding::{Finding, Severity};
 use quietcore_core::CpuSet;
-use quietcore_trace::{Question, TimerModel};
+use quietcore_trace::{Question, TimerModel, counted};
 use std::collections::BTreeSet;
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
@@ -41,7 +41,8 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     };
     let finding = Finding::new("foreign-timers-pulled", Question::Isolation, Severity::Warning)
         .what(format!(
-            "{pulled} timers armed on housekeeping CPUs were pulled by isolated CPUs ({}; {}).",
+            "{} pulled by isolated CPUs ({}; {}).",
+            counted(pulled, "timer armed on housekeeping CPUs was", "timers armed on housekeeping CPUs were"),
             by_cpu(&pullers(report)),
             by_name(&report.foreign.pulled_by_function)
         ))

@@ -3,7 +3,7 @@
 use super::text::{by_cpu, by_name, excluded_from_6_19, may_upgrade, verify_live, with_examples};
 use crate::figures::Explanation;
 use crate::finding::{Finding, Severity};
-use quietcore_trace::Question;
+use quietcore_trace::{Question, counted};
 
 const PIN_OR_UPGRADE: &str = "A kernel from 6.19 on, or pinned timers in the program that arms them.";
 
@@ -14,7 +14,8 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let stays = all_stay || !may_upgrade(report);
     let finding = Finding::new("isolated-timers-exchanged", Question::Isolation, Severity::Warning)
         .what(format!(
-            "{total} timers armed on one isolated CPU ran on another ({}; {}).",
+            "{} armed on one isolated CPU ran on another ({}; {}).",
+            counted(total, "timer", "timers"),
             by_cpu(side.by_cpu.as_ref()?),
             by_name(side.by_function.as_ref()?)
         ))

@@ -3,7 +3,7 @@
 use super::text::by_cpu;
 use crate::figures::Explanation;
 use crate::finding::{Finding, Severity};
-use quietcore_trace::Question;
+use quietcore_trace::{Question, counted};
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let total = report.remote.total.filter(|&count| count > 0)?;
@@ -14,9 +14,11 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     Some(
         Finding::new("remote-expiries", Question::Placement, Severity::Note)
             .what(format!(
-                "{total} expiries ({share:.0} %) ran on another CPU than the timer's base ({}); {ping_pongs} \
-                 of these timers were armed on their old base again ({rate}: ping-pong).",
-                by_cpu(report.remote.by_cpu.as_ref()?)
+                "{} ({share:.0} %) ran on another CPU than the timer's base ({}); {} again ({rate}: \
+                 ping-pong).",
+                counted(total, "expiry", "expiries"),
+                by_cpu(report.remote.by_cpu.as_ref()?),
+                counted(ping_pongs, "of these timers was armed on its old base", "of these timers were armed on their old base")
             ))
             .why(
                 "The pull model (6.9 on) trades these for cheaper arming and longer idle. A sleeper whose \

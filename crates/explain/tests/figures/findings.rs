@@ -59,15 +59,15 @@ fn whats(text: &str, switched_on: &[&str]) -> Vec<String> {
 #[test]
 fn one_event_is_a_finding_and_none_is_not() {
     let expected = [
-        "1 timers armed on housekeeping CPUs were pulled by isolated CPUs (1 on CPU 1; 1 \
+        "1 timer armed on housekeeping CPUs was pulled by isolated CPUs (1 on CPU 1; 1 \
          delayed_work_timer_fn).",
-        "1 timers were put into isolated CPUs' bases by housekeeping CPUs (1 neigh_timer_handler).",
-        "1 of the foreign timers were those of delayed work (1 on CPU 1): a kworker may run each item there \
+        "1 timer was put into isolated CPUs' bases by housekeeping CPUs (1 neigh_timer_handler).",
+        "1 of the foreign timers was one of delayed work (1 on CPU 1): a kworker may run each item there \
          next.",
-        "kernel.timer_migration is 0, and 1 timers were pulled all the same.",
-        "1 timers armed on one isolated CPU ran on another (1 on CPU 2; 1 commit_timeout).",
+        "kernel.timer_migration is 0, and 1 timer was pulled all the same.",
+        "1 timer armed on one isolated CPU ran on another (1 on CPU 2; 1 commit_timeout).",
         "1 of 1 packet-scheduler watchdogs expired off the CPU that armed them (all 1: 1 on CPU 1).",
-        "1 hrtimers started on housekeeping CPUs expired on isolated CPUs.",
+        "1 hrtimer started on housekeeping CPUs expired on isolated CPUs.",
         "1 of 1 real-time wake-ups went to a CPU inside a NET or BLOCK softirq; they waited p50 unknown, p99 \
          unknown, at most unknown.",
         "1 of 1 TIMER softirqs ran no timer (1 on CPU 1); 1 of them on isolated CPUs.",

@@ -30,7 +30,7 @@ fn every_field_has_its_value() {
         "incomplete": [
             "17 events were lost: counts miss them, and a timer whose last start was lost carries the CPU \
              of an earlier one",
-            "1 lines could not be read: counts miss their events",
+            "1 line could not be read: counts miss their events",
         ],
         "timers": { "started": 29, "expired": 32, "cancel_events": 11, "expired_unknown_start": 10 },
         "foreign": foreign(),
@@ -148,7 +148,7 @@ const FINDINGS: [[&str; 3]; 10] = [
     ],
     [
         "delayed-work-on-isolated",
-        "1 of the foreign timers were those of delayed work (1 on CPU 9): a kworker may run each item \
+        "1 of the foreign timers was one of delayed work (1 on CPU 9): a kworker may run each item \
          there next.",
         "foreign.by_function of delayed_work_timer_fn: 1 -> 0 with the timers.",
     ],
@@ -227,7 +227,7 @@ fn what_has_no_sample_is_no_number() {
     assert_eq!(found["softirq"], json!({ "timer_entries": null, "timer_empty": null, "by_cpu": null }));
     assert_eq!(found["rt_wakeups"]["delay_ns"], json!({ "p50": null, "p99": null, "max": null }));
     let remote = &report.findings[0].what;
-    assert!(remote.ends_with("armed on their old base again (rate unknown: ping-pong)."), "{remote}");
+    assert!(remote.ends_with("armed on its old base again (rate unknown: ping-pong)."), "{remote}");
 }
 
 /// Goal: time stamps without a unit give no span, rate or delay, and say so; counts stay. Method: the same
