@@ -126,14 +126,21 @@ impl<P: Packet + Debug> InnerQdisc<P> {
 #[cfg(test)]
 mod tests {
     use super::InnerQdisc;
-    use crate::{Dequeued, Fifo, FifoLimit, Statistics};
+    use crate::{Dequeued, Fifo, FifoLimit, Fq, FqSettings, Statistics};
     use alloc::vec;
+    use alloc::vec::Vec;
     use quietcore_core::Nanos;
 
-    /// Goal: what was only looked at is neither sent nor gone. Method: two packets, a look before each step.
+    /// Goal: what was only looked at is neither sent nor gone. Method: two packets, a look before each step;
+    /// a discipline that tells how long its next packet is, and one out of which that is taken.
     #[test]
     fn a_look_changes_no_statistics() {
-        let mut child = InnerQdisc::new(Fifo::new(FifoLimit::Packets(10)));
+        check(InnerQdisc::new(Fifo::new(FifoLimit::Packets(10))), "pfifo");
+        check(InnerQdisc::new(Fq::new(FqSettings::default()).expect("defaults")), "fq");
+    }
+
+    fn check(mut child: InnerQdisc<Vec<u8>>, kind: &str) {
+        assert_eq!(child.kind(), kind);
         for bytes in [60, 100] {
             assert!(child.enqueue(Nanos(0), vec![0_u8; bytes]).is_accepted());
         }
@@ -144,6 +151,7 @@ mod tests {
         assert_eq!(child.dequeue(Nanos(0)), Dequeued::Packet(vec![0; 60]));
         assert_eq!((child.statistics().sent_bytes, child.statistics().backlog), (60, 100));
         assert_eq!(child.peek(Nanos(0)), Dequeued::Packet(100));
+        assert_eq!((child.statistics().sent_bytes, child.statistics().qlen), (60, 1));
         child.reset(Nanos(0));
         let sent = Statistics { sent_bytes: 60, sent_packets: 1, ..Statistics::default() };
         assert_eq!((child.statistics(), child.is_empty()), (sent, true));

@@ -84,7 +84,7 @@ impl Estimator {
             asked.0 as f64 / -libm::log(kept) > time_constant.0 as f64
         };
         let error = EstimatorError::TimeConstant { time_constant, interval };
-        let weight = (1..32).find(forgets).ok_or(error)? - 1;
+        let weight = (1..31).find(forgets).ok_or(error)? - 1;
         if weight == 0 {
             return Err(error);
         }
@@ -131,7 +131,7 @@ impl Estimator {
 
 #[cfg(test)]
 mod tests {
-    use super::Estimator;
+    use super::{Estimator, EstimatorError};
     use quietcore_core::Nanos;
 
     /// Goal: bits are counted, not whole bytes eight times. Method: averages over 1 s of weight 1/8, since
@@ -185,5 +185,35 @@ mod tests {
         }
         assert_eq!(next(8_000_000, 80_000_000), Some(8_000_000));
         assert_eq!((next(1_000_000, 1_442_000), next(1_000_000, 1_443_000)), (None, Some(1_000_000)));
+    }
+
+    /// Goal: what does not go together is named. Method: an interval of 0 and one of 9 s; the longest time
+    /// constant, 2^30 intervals less half of one, in intervals of 2 ns, and one that is longer.
+    #[test]
+    fn what_does_not_go_is_named() {
+        let refused = |interval, time_constant| Estimator::new(interval, time_constant, Nanos(0)).err();
+        for interval in [Nanos(0), Nanos(9_000_000_000)] {
+            assert_eq!(refused(interval, Nanos(10_000_000_000)), Some(EstimatorError::Interval(interval)));
+        }
+        assert_eq!(refused(Nanos(1), Nanos(7)), None);
+        let (interval, longest) = (Nanos(2), (1 << 31) - 1);
+        assert_eq!(refused(interval, Nanos(longest - 1)), None);
+        let time_constant = Nanos(longest + 1);
+        let error = EstimatorError::TimeConstant { time_constant, interval };
+        assert_eq!(refused(interval, time_constant), Some(error));
+    }
+
+    /// Goal: large counts are exact, and many intervals at once are taken one by one. Method: weight 1/2, as
+    /// 1.5 s is between 1.44 s and 3.48 s: half of 2 * 10^10 bytes; then weight 1/8 over 20 s with 1000 bytes
+    /// in each: 1000 * (1 - (7/8)^20) = 930.79 bytes, which is 7446.3 bits.
+    #[test]
+    fn many_at_once() {
+        let tenths = |count: u64| Nanos(count * 100_000_000);
+        let mut estimator = Estimator::new(tenths(10), tenths(15), tenths(0)).expect("they go together");
+        estimator.take(tenths(10), 20_000_000_000, 6);
+        assert_eq!((estimator.bits_per_second(), estimator.packets_per_second()), (80_000_000_000, 3));
+        let mut estimator = Estimator::new(tenths(10), tenths(80), tenths(0)).expect("they go together");
+        estimator.take(tenths(200), 20_000, 0);
+        assert_eq!(estimator.bits_per_second(), 7_446);
     }
 }

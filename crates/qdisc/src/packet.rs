@@ -85,3 +85,47 @@ impl Packet for Vec<u8> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Packet;
+    use crate::tc::FieldMatch;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use core::net::Ipv4Addr;
+
+    #[derive(Debug, PartialEq, Eq)]
+    struct Plain;
+
+    impl Packet for Plain {
+        fn len(&self) -> u32 {
+            7
+        }
+    }
+
+    fn any() -> FieldMatch {
+        FieldMatch::Source { address: Ipv4Addr::UNSPECIFIED, mask: Ipv4Addr::UNSPECIFIED }
+    }
+
+    /// Goal: of a packet that tells only its length nothing else is assumed. Method: each question.
+    #[test]
+    fn nothing_else_is_assumed() {
+        let mut packet = Plain;
+        assert_eq!((packet.flow(), packet.priority()), (0, 0));
+        assert_eq!((packet.departure(), packet.pacing_rate(), packet.duplicate()), (None, None, None));
+        assert!(!packet.mark_congestion() && !packet.matches(&any()));
+    }
+
+    /// Goal: bytes are copied, and one bit of them is flipped. Method: bits and bytes that are taken modulo;
+    /// no bytes, of which no bit can be.
+    #[test]
+    fn bytes_of_which_nothing_is_known() {
+        let mut bytes = vec![0_u8; 3];
+        bytes.corrupt(7, 13);
+        assert_eq!((&bytes, bytes.duplicate()), (&vec![0, 0b10_0000, 0], Some(vec![0, 0b10_0000, 0])));
+        assert!(!bytes.mark_congestion() && !bytes.matches(&any()));
+        let mut none: Vec<u8> = vec![];
+        none.corrupt(7, 13);
+        assert_eq!(none, [0_u8; 0]);
+    }
+}

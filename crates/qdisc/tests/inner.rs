@@ -4,7 +4,8 @@ use quietcore_core::Nanos;
 use quietcore_qdisc::{
     Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, ClassId, Classful, DelayTimer, Dequeued, Enqueued,
     Fifo, FifoLimit, Fq, FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, InnerQdisc, Netem,
-    NetemLoss, NetemSettings, Probability, Qdisc, Rate, ServiceCurve, Tbf, TbfLimit, TbfSettings,
+    NetemLoss, NetemSettings, Prio, PrioSettings, Probability, Qdisc, Rate, ServiceCurve, Tbf, TbfLimit,
+    TbfSettings,
 };
 use std::any::Any;
 
@@ -37,6 +38,11 @@ fn hfsc() -> Hfsc<Packet> {
     hfsc.add_class(None, CLASS, HfscClass::guaranteed_share(curve)).expect("a class");
     hfsc.set_default_class(Some(CLASS));
     hfsc
+}
+
+/// One whose packets are all of the first band.
+fn prio() -> Prio<Packet> {
+    Prio::new(PrioSettings { priomap: [0; 16], ..PrioSettings::default() }).expect("settings that can be")
 }
 
 fn cbq(overlimit: CbqOverlimit) -> Cbq<Packet> {
@@ -90,6 +96,9 @@ fn a_change_inside_is_noticed() {
     check(outer.with_inner(InnerQdisc::new(slow())), hurry_inside);
     let outer = Tbf::new(tbf(1_000_000_000), Nanos(0)).expect("settings that can be");
     check(outer.with_inner(InnerQdisc::new(slow())), hurry_inside);
+    let mut outer = prio();
+    assert!(outer.graft_inner(Nanos(0), CLASS, Some(Box::new(slow()))));
+    check(outer, hurry_inside);
 }
 
 /// Goal: what is lost inside of netem, and what is inside when another one is put there, is dropped and
@@ -130,38 +139,71 @@ fn delays_are_found_inside() {
         in_cbq.set_inner(CLASS, InnerQdisc::new(cbq(overlimit))).expect("a class");
         let in_netem = Netem::new(NetemSettings::default(), || 0, Nanos(0)).expect("they go together");
         let in_tbf = Tbf::new(tbf(1_000), Nanos(0)).expect("settings that can be");
-        let all: [Box<dyn Qdisc<Packet>>; 5] = [
-            Box::new(in_htb),
-            Box::new(in_hfsc),
-            Box::new(in_cbq),
-            Box::new(in_netem.with_inner(InnerQdisc::new(cbq(overlimit)))),
-            Box::new(in_tbf.with_inner(InnerQdisc::new(cbq(overlimit)))),
+        let mut in_prio = Prio::new(PrioSettings::default()).expect("defaults");
+        assert!(in_prio.graft_inner(Nanos(0), CLASS, Some(Box::new(cbq(overlimit)))));
+        let all: [(Box<dyn Qdisc<Packet>>, &str); 6] = [
+            (Box::new(in_htb), "htb"),
+            (Box::new(in_hfsc), "hfsc"),
+            (Box::new(in_cbq), "cbq"),
+            (Box::new(in_netem.with_inner(InnerQdisc::new(cbq(overlimit)))), "netem"),
+            (Box::new(in_tbf.with_inner(InnerQdisc::new(cbq(overlimit)))), "tbf"),
+            (Box::new(in_prio), "prio"),
         ];
-        for qdisc in all {
-            assert_eq!(qdisc.delays(), delays, "{}", qdisc.kind());
+        for (qdisc, kind) in all {
+            assert_eq!((qdisc.kind(), qdisc.delays()), (kind, delays));
         }
     }
+    let none = Fq::<Packet>::new(FqSettings::default()).expect("defaults");
+    assert_eq!((none.kind(), none.delays()), ("fq", DelayTimer::Absent));
 }
 
-/// Goal: a class that was delayed comes back by `end_delays`, through what is around it. Method: cbq inside
-/// of htb, with a class far above its rate; the moment, and what is due then.
-#[test]
-fn delays_end() {
+/// A class far above its rate, which waits for the delay timer.
+fn delayed() -> Cbq<Packet> {
     let mut inner = Cbq::new(CbqSettings { default_class: 1, ..CbqSettings::new(rate(10_000_000)) });
     let overlimit = CbqOverlimit::Delay;
     let class = CbqClass { bounded: true, max_burst: 0, overlimit, ..CbqClass::new(rate(1_000)) };
     inner.add_class(None, CLASS, class).expect("a class");
-    let mut outer = htb();
-    outer.set_inner(CLASS, InnerQdisc::new(inner)).expect("a leaf");
+    inner
+}
+
+fn check_delays(mut outer: impl Qdisc<Packet>) {
+    let kind = outer.kind();
     fill(&mut outer, 4);
     while outer.dequeue(Nanos(0)).packet().is_some() {}
-    let until = Qdisc::delays(&outer).until().expect("it is above its rate");
-    assert!(until > Nanos(0));
+    let until = outer.delays().until().expect("it is above its rate");
+    assert!(until > Nanos(0), "{kind}");
     outer.end_delays(Nanos(until.0 - 1));
-    assert_eq!(Qdisc::delays(&outer), DelayTimer::Until(until), "not before");
+    assert_eq!(outer.delays(), DelayTimer::Until(until), "{kind}: not before");
     outer.end_delays(until);
-    assert_eq!(Qdisc::delays(&outer), DelayTimer::Idle);
-    assert!(outer.dequeue(until).packet().is_some());
+    assert_eq!(outer.delays(), DelayTimer::Idle, "{kind}");
+    assert!(outer.dequeue(until).packet().is_some(), "{kind}");
+}
+
+/// Goal: a class that was delayed comes back by `end_delays`, through what is around it. Method: cbq inside
+/// of each kind, with a class far above its rate; the moment, and what is due then.
+#[test]
+fn delays_end() {
+    let mut outer = htb();
+    outer.set_inner(CLASS, InnerQdisc::new(delayed())).expect("a leaf");
+    check_delays(outer);
+    let mut outer = hfsc();
+    outer.set_leaf(Nanos(0), CLASS, Box::new(delayed())).expect("a leaf");
+    check_delays(outer);
+    let outer = Tbf::new(tbf(1_000_000_000), Nanos(0)).expect("settings that can be");
+    check_delays(outer.with_inner(InnerQdisc::new(delayed())));
+    let outer = Netem::new(NetemSettings::default(), || 0, Nanos(0)).expect("they go together");
+    check_delays(outer.with_inner(InnerQdisc::new(delayed())));
+    let mut outer = prio();
+    assert!(outer.graft_inner(Nanos(0), CLASS, Some(Box::new(delayed()))));
+    check_delays(outer);
+}
+
+/// Goal: one timer for two is for the earlier moment, if there is one. Method: each pair in both orders.
+#[test]
+fn the_earlier_delay_is_first() {
+    let (early, late) = (DelayTimer::Until(Nanos(3)), DelayTimer::Until(Nanos(5)));
+    assert_eq!([early.and(late), late.and(early)], [early, early]);
+    assert_eq!([DelayTimer::Idle.and(late), late.and(DelayTimer::Absent)], [late, late]);
 }
 
 /// Goal: fq counts bands as the priorities are mapped now. Method: packets in one band, another map, and

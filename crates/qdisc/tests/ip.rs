@@ -173,6 +173,42 @@ fn a_mark_of_congestion_is_for_those_who_asked_and_keeps_the_checksum() {
     }
 }
 
+/// Goal: a checksum that is less than what a mark takes off it borrows. Method: every identification, of
+/// which some lead to checksums of 0 to 3, and both bits that can be added.
+#[test]
+fn a_checksum_near_0_borrows() {
+    let mut near = 0;
+    for class in [1, 2] {
+        for identification in 0..=u16::MAX {
+            let mut bytes = v4(class, 0, 0, UDP, &datagram());
+            bytes[4..6].copy_from_slice(&identification.to_be_bytes());
+            bytes[10..12].fill(0);
+            let checksum = !sum(&bytes[..20]);
+            if checksum > 3 {
+                continue;
+            }
+            bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+            let mut packet = IpPacket::new(bytes);
+            assert!(packet.mark_congestion());
+            assert_eq!(sum(&packet.bytes()[..20]), 0xffff, "checksum {checksum}, class {class}");
+            near += 1;
+        }
+    }
+    assert_eq!(near, 8, "4 of each");
+}
+
+/// Goal: what a link puts before a packet counts where bytes are counted, and is not among its bytes; what is
+/// no IP packet is of flow 0, best effort, and cannot be marked. Method: an Ethernet header; cut bytes.
+#[test]
+fn bytes_of_the_link_and_of_no_packet() {
+    let bytes = v4(0, 0, 0, UDP, &datagram());
+    let plain = IpPacket::new(bytes.clone());
+    assert_eq!((plain.len(), plain.clone().with_link_header(14).len()), (29, 43));
+    assert_eq!(plain.with_link_header(14).into_bytes(), bytes);
+    let mut cut = IpPacket::new(bytes[..10].to_vec());
+    assert_eq!((cut.len(), cut.flow(), cut.priority(), cut.mark_congestion()), (10, 0, 0, false));
+}
+
 /// Goal: fields are compared under their masks, and only IPv4 has them. Method: a table.
 #[test]
 fn filters_compare_what_their_masks_leave() {

@@ -130,6 +130,39 @@ fn a_throttled_band_holds_back_itself_only() {
     assert_eq!(queue.dequeue(Nanos(1_000_000_000)), Dequeued::Empty);
 }
 
+/// Goal: of several throttled bands the one that is due first is waited for; a reset empties them all.
+/// Method: buckets that take 2 s, 1 s and 3 s for another packet.
+#[test]
+fn the_first_throttled_band_is_waited_for() {
+    let mut queue = Prio::new(PrioSettings::default()).expect("defaults");
+    for (band, bytes) in [(1, 50), (2, 100), (3, 33)] {
+        let rate = Rate::bytes_per_second(bytes).expect("not 0");
+        let bucket = Tbf::new(TbfSettings::new(rate, 100, TbfLimit::Bytes(1_000)), NOW).expect("a bucket");
+        assert!(queue.graft_inner(NOW, class(band), Some(Box::new(bucket))));
+        for number in 0..2 {
+            assert!(queue.enqueue_to(NOW, class(band), urgent(number, 0)).is_accepted());
+        }
+    }
+    assert_eq!(std::iter::from_fn(|| queue.dequeue(NOW).packet()).count(), 3);
+    assert_eq!(queue.dequeue(NOW), Dequeued::Throttled(Nanos(1_000_000_000)));
+    queue.reset(NOW);
+    let told = queue.statistics();
+    assert_eq!((told.sent_packets, told.qlen, told.dropped), (3, 0, 0));
+    assert_eq!(queue.dequeue(NOW), Dequeued::Empty);
+}
+
+/// Goal: a class of another discipline says nothing, whatever its number. Method: priorities that name
+/// classes of 1: and of 8: to a prio that is 9:, and its own; and one that names none.
+#[test]
+fn classes_of_others_say_nothing() {
+    for (major, minor, band) in [(1, 6, 2), (8, 1, 2), (9, 3, 3), (0, 6, 1)] {
+        let mut queue = Prio::new(PrioSettings { major: 9, ..PrioSettings::default() }).expect("defaults");
+        assert!(queue.enqueue(NOW, urgent(0, ClassId::new(major, minor).0)).is_accepted());
+        let inner = queue.inner(ClassId::new(9, band)).expect("a band").statistics();
+        assert_eq!(inner.qlen, 1, "{major}:{minor}");
+    }
+}
+
 /// Goal: a discipline around it that has looked at the next packet does not hold that back from a more urgent
 /// one. Method: a child, which looks first.
 #[test]

@@ -423,9 +423,29 @@ fn settings_that_cannot_be() {
     let overhead = TbfError::PeakOverhead { time: Nanos(1_250 * MICROS), bucket: Nanos(1_000 * MICROS) };
     assert_eq!(error(slow().peak(costly, 1_000)), Some(overhead));
     assert_eq!(error(slow().peak(costly, 500)), None);
-    for (error, words) in [(below, "999999"), (overhead, "1.2 ms"), (TbfError::Limit(0), "0 bytes")] {
-        assert!(error.to_string().contains(words), "{error}");
+    for (error, text) in [
+        (below, "peak rate of 999999 bytes/s is not above the rate of 1000000 bytes/s"),
+        (overhead, "longest packet takes 1.2 ms at the peak rate, more than the bucket's 1 ms"),
+        (TbfError::Limit(0), "limit of 0 bytes lets no packet wait"),
+    ] {
+        assert_eq!(error.to_string(), text);
     }
+}
+
+/// Goal: other settings begin with full buckets. Method: an empty one that takes a second to fill, and a
+/// change to what it is.
+#[test]
+fn a_change_fills_the_buckets() {
+    let settings = TbfSettings::new(Line::plain(100).built(), 100, TbfLimit::Bytes(1_000));
+    let mut queue = Tbf::new(settings, Nanos(0)).expect("settings that can be");
+    for number in 0..3 {
+        assert!(queue.enqueue(Nanos(0), packet(number, 100)).is_accepted());
+    }
+    assert!(queue.dequeue(Nanos(0)).packet().is_some());
+    assert_eq!(queue.dequeue(Nanos(7)), Dequeued::Throttled(Nanos(1_000_000_000)));
+    queue.change(settings, Nanos(7)).expect("settings that can be");
+    assert!(queue.dequeue(Nanos(7)).packet().is_some());
+    assert_eq!(queue.dequeue(Nanos(7)), Dequeued::Throttled(Nanos(1_000_000_007)));
 }
 
 /// Goal: an inner discipline that has to wait is asked again when it said; its counts are kept; what is too

@@ -269,6 +269,10 @@ class add dev eth0 parent 1: hfsc rt rate 1mbit sc rate 2mbit
                                   ^^
 `rt` and `sc` exclude each other
 
+class add dev eth0 parent 1: hfsc ls rate 1mbit sc rate 2mbit
+                                  ^^
+`ls` and `sc` exclude each other
+
 class add dev eth0 parent 1: classid 1:1 htb prio 3
                                                     ^
 htb lacks `rate`
@@ -312,6 +316,22 @@ qd add dev eth0 root fq priomap 1 2 2 3
                                       ^
 `3` is out of range: from 0 to 2
 
+qd add dev eth0 root prio priomap 1 16
+                                    ^^
+`16` is out of range: from 0 to 15
+
+qd add dev eth0 root prio priomap 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 3
+                                                                  ^
+unknown option of prio `3`; allowed: bands, priomap
+
+qd add dev eth0 root tbf burst 5kb limit 10k
+                                             ^
+tbf lacks `rate`
+
+qd add dev eth0 root tbf rate 1mbit limit 10k
+                                              ^
+tbf lacks `burst`
+
 qd add dev eth0 root htb default 1ffff
                                  ^^^^^
 `1ffff` is out of range: from 0 to ffff; allowed: a hexadecimal number from 0 to ffff
@@ -338,6 +358,10 @@ unknown part of a curve `1mbit`; allowed: m1, d, m2, umax, dmax, rate
 class add dev eth0 parent 1: hfsc sc m1 1mbit m2 2mbit
                                               ^^
 `m1` needs `d` behind it; allowed: d
+
+class add dev eth0 parent 1: hfsc rt umax 1500b rate 1mbit
+                                                ^^^^
+`umax` needs `dmax` behind it; allowed: dmax
 
 class add dev eth0 parent 1: hfsc rt umax 1500b dmax 10ms
                                                           ^

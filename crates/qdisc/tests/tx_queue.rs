@@ -3,9 +3,11 @@
 
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
+    Cbq, CbqClass, CbqOverlimit, CbqSettings, ClassId, Enqueued, Netem, NetemSettings, Rate,
+};
+use quietcore_qdisc::{
     DEVICE_WEIGHT, Dequeued, Fifo, FifoLimit, Packet, Qdisc, Statistics, TxQueue, TxTake, TxThen,
 };
-use quietcore_qdisc::{Enqueued, Netem, NetemSettings};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use std::collections::VecDeque;
@@ -286,4 +288,32 @@ fn statistics_have_what_came_back() {
     assert_eq!((told.qlen, told.backlog, told.requeues), (1, 60, 1));
     assert_eq!(queue.arm_delays(), None);
     assert!(queue.holds_packets());
+}
+
+/// Goal: a queue that begins with a discipline that has a second timer asks for it, once for each moment.
+/// Method: cbq with a class far above its rate, and a run that sends its first packet.
+#[test]
+fn the_second_timer_is_asked_for() {
+    let rate = |bytes| Rate::bytes_per_second(bytes).expect("not 0");
+    let settings = CbqSettings { default_class: 1, ..CbqSettings::new(rate(10_000_000)) };
+    let mut cbq = Cbq::new(settings);
+    let overlimit = CbqOverlimit::Delay;
+    let class = CbqClass { bounded: true, max_burst: 0, overlimit, ..CbqClass::new(rate(1_000)) };
+    cbq.add_class(None, ClassId::new(1, 1), class).expect("a class");
+    let mut queue = TxQueue::new(Box::new(cbq));
+    for id in 0..4 {
+        assert_eq!(queue.enqueue(Nanos(0), Timed { id, due: 0 }), Enqueued::Queued);
+    }
+    assert_eq!(queue.arm_delays(), None, "it waits for nothing yet");
+    let mut batch = VecDeque::new();
+    assert!(queue.begin());
+    while let TxTake::Batch(_) = queue.take(Nanos(0), &mut batch, BATCH) {
+        batch.clear();
+        assert_eq!(queue.transmitted(Nanos(0), &mut batch), None);
+    }
+    let until = queue.arm_delays().expect("it is above its rate");
+    assert_eq!(queue.qdisc_mut().delays().until(), Some(until));
+    assert_eq!(queue.arm_delays(), None, "it is armed so already");
+    queue.delays_expired(until);
+    assert_eq!(queue.arm_delays(), None, "it waits no more");
 }

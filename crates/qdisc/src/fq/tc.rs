@@ -232,9 +232,14 @@ fn text(told: &FqSettings) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{BeyondHorizon, BitRate, Bytes, FqOptions, FqStatistics, Pacing, Priomap, Weights};
+    use super::{BeyondHorizon, BitRate, Bytes, Fq, FqOptions, FqStatistics, Pacing, Priomap, Weights};
     use super::{notes, text};
+    use crate::Qdisc as _;
+    use crate::kind::{QdiscContext, QdiscKind as _};
     use quietcore_core::Nanos;
+    use std::string::ToString as _;
+    use std::vec;
+    use std::vec::Vec;
 
     /// Goal: each option is what it sets, and shown as what it is. Method: all of them, no two alike.
     #[test]
@@ -299,5 +304,61 @@ mod tests {
                  horizon_caps 26",
             ]
         );
+    }
+
+    /// Goal: an fq that was told nothing is shown with all defaults, and with what it counted. Method: two
+    /// packets that go straight through.
+    #[test]
+    fn defaults_and_counts_are_shown() {
+        let mut queue: Fq<Vec<u8>> = FqOptions::default().make(&QdiscContext::default()).expect("made");
+        for _ in 0..2 {
+            assert!(queue.enqueue(Nanos(0), vec![0; 100]).is_accepted());
+            assert!(queue.dequeue(Nanos(0)).packet().is_some());
+        }
+        let shown = FqOptions::default().describe(&queue);
+        assert_eq!(
+            shown.options,
+            "limit 10000p flow_limit 100p buckets 1024 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1 \
+             weights 589824 196608 65536 quantum 3028b initial_quantum 15140b low_rate_threshold 550Kbit \
+             refill_delay 40ms timer_slack 10us horizon 10s horizon_drop"
+        );
+        assert_eq!(
+            shown.notes,
+            [
+                "flows 0 (inactive 0 throttled 0)",
+                "gc 0 fastpath 2 throttled 0 latency 0ns ce_mark 0 flows_plimit 0 horizon_drops 0 \
+                 horizon_caps 0",
+            ]
+        );
+    }
+
+    /// Goal: what cannot be is refused with the option, its value and the reason. Method: each that can be
+    /// wrong.
+    #[test]
+    fn every_refusal_has_its_text() {
+        let none = FqOptions::default();
+        let mut bands = [1; 16];
+        bands[9] = 7;
+        for (options, refused) in [
+            (
+                FqOptions { quantum: Some(Bytes(0)), ..none.clone() },
+                "fq: `quantum 0` cannot be: quantum of 0 bytes lets no flow send",
+            ),
+            (
+                FqOptions { buckets: Some(0), ..none.clone() },
+                "fq: `buckets 0` cannot be: 0 buckets keep no flow",
+            ),
+            (
+                FqOptions { priomap: Some(Priomap(bands)), ..none.clone() },
+                "fq: `priomap 7` cannot be: priority 9 is mapped to band 7 of 3, which begin at 0",
+            ),
+            (
+                FqOptions { weights: Some(Weights([16_384, 16_385, 5])), ..none },
+                "fq: `weights 5` cannot be: weight 5 of band 2 is below 16384",
+            ),
+        ] {
+            let made = options.make(&QdiscContext::default()).map(|_: Fq<Vec<u8>>| ());
+            assert_eq!(made.map_err(|refusal| refusal.to_string()), Err(refused.into()));
+        }
     }
 }

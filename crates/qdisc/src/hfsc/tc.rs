@@ -284,10 +284,14 @@ impl From<HfscError> for TcRefusal {
 
 #[cfg(test)]
 mod tests {
-    use super::{BitRate, Bytes, Curve, Hfsc, HfscClass, HfscClassOptions, HfscOptions, Minor, ServiceCurve};
+    use super::{
+        BitRate, Bytes, Curve, CurveError, Hfsc, HfscClass, HfscClassOptions, HfscError, HfscOptions, Minor,
+        ServiceCurve, TcRefusal,
+    };
     use crate::kind::{ClassKind as _, QdiscContext, QdiscKind as _};
     use crate::{ClassId, Dequeued, Qdisc as _};
     use quietcore_core::Nanos;
+    use std::string::ToString as _;
     use std::vec;
     use std::vec::Vec;
 
@@ -308,6 +312,11 @@ mod tests {
             upper_limit: Some(ServiceCurve::two_piece(5_000, Nanos(4), 6_000)),
         };
         assert_eq!(typed.told(), Ok(told));
+        // Nothing is sent before the second slope begins if the first is not told.
+        let late = Some(Curve::Slopes { m1: None, d: Some(Nanos(5)), m2: BitRate(56_000) });
+        let told = HfscClassOptions { ls: late, ..HfscClassOptions::default() }.told();
+        let link_share = Some(ServiceCurve::two_piece(0, Nanos(5), 7_000));
+        assert_eq!(told, Ok(HfscClass { link_share, ..HfscClass::default() }));
         // A first slope of no length is none.
         let both = HfscClassOptions { sc: slopes(8_000, 0, 16_000), ..HfscClassOptions::default() };
         let linear = Some(ServiceCurve::linear(2_000));
@@ -369,5 +378,83 @@ mod tests {
         let below = ClassId::new(1, 3);
         share.add(&mut queue, Some(first), below).expect("added");
         assert_eq!(notes(&queue, first), ["period 1 work 100 bytes rtwork 0 bytes level 1"]);
+    }
+
+    /// Goal: an error says what is wrong, and a refusal what to do. Method: each error of a class in both
+    /// forms.
+    #[test]
+    fn every_error_has_its_text() {
+        let class = ClassId::new(1, 0x1f);
+        let shares = "; give `ls` or `sc` a rate; only `rt` and `ul` may do without";
+        for (error, wrong, behind) in [
+            (HfscError::TooDeep(class), "class 1:1f would be below 64 others", "; put it further up"),
+            (HfscError::NoCurve(class), "class 1:1f has neither a guarantee nor a share", shares),
+            (HfscError::ZeroCurve(class), "class 1:1f has a curve that gives nothing", shares),
+            (HfscError::NoShare(class), "class 1:1f has an upper limit of no share", shares),
+            (HfscError::ParentWithoutShare(class), "class 1:1f has no share to give to children", shares),
+        ] {
+            assert_eq!(error.to_string(), wrong);
+            assert_eq!(TcRefusal::from(error).to_string(), [wrong, behind].concat());
+        }
+        for (error, wrong, refused) in [
+            (
+                HfscError::Exists(class),
+                "there is a class 1:1f",
+                "File exists: there is a class 1:1f already; use `change` or `replace`",
+            ),
+            (HfscError::Unknown(class), "there is no class 1:1f", "Specified class 1:1f not found"),
+            (
+                HfscError::HasChildren(class),
+                "class 1:1f has children",
+                "Device or resource busy: class 1:1f is held by classes below it; remove that first",
+            ),
+        ] {
+            assert_eq!(
+                (error.to_string().as_str(), TcRefusal::from(error).to_string().as_str()),
+                (wrong, refused)
+            );
+        }
+        assert_eq!(CurveError::TooSteep.to_string(), "more bytes per second than can be counted");
+    }
+
+    /// Goal: a curve that cannot be is named by its option and as it was typed. Method: no rate and no time,
+    /// in each of the four.
+    #[test]
+    fn curves_that_cannot_be() {
+        let work =
+            |umax, dmax, rate| Some(Curve::Work { umax, dmax: Some(Nanos(dmax)), rate: BitRate(rate) });
+        let none = HfscClassOptions::default();
+        for (typed, refused) in [
+            (
+                HfscClassOptions { rt: work(None, 3 * MS, 7), ..none.clone() },
+                "hfsc: `rt umax 0b dmax 3ms rate 7bit` cannot be: no rate",
+            ),
+            (
+                HfscClassOptions { ls: work(Some(Bytes(1_500)), 0, 16_000), ..none.clone() },
+                "hfsc: `ls umax 1500b dmax 0ns rate 16kbit` cannot be: no time for the longest unit of work",
+            ),
+            (
+                HfscClassOptions { sc: work(Some(Bytes(1_600)), 4 * MS, 0), ..none.clone() },
+                "hfsc: `sc umax 1600b dmax 4ms rate 0bit` cannot be: no rate",
+            ),
+            (
+                HfscClassOptions { ul: work(Some(Bytes(1_700)), 5 * MS, 6), ..none },
+                "hfsc: `ul umax 1700b dmax 5ms rate 6bit` cannot be: no rate",
+            ),
+        ] {
+            assert_eq!(typed.told().map_err(|refusal| refusal.to_string()), Err(refused.into()));
+        }
+    }
+
+    /// Goal: a change is of the curves that it names, and `sc` is two of them. Method: one curve at a time.
+    #[test]
+    fn changes_are_merged() {
+        let [sc, ls, ul] = [8_000, 16_000, 24_000].map(|rate| slopes(0, 0, rate));
+        let both = HfscClassOptions { sc, ..HfscClassOptions::default() };
+        let limited = HfscClassOptions { ul, ..HfscClassOptions::default() }.merged(&both);
+        assert_eq!(limited, HfscClassOptions { sc, ul, ..HfscClassOptions::default() });
+        let apart = HfscClassOptions { ls, ..HfscClassOptions::default() }.merged(&limited);
+        assert_eq!(apart, HfscClassOptions { rt: sc, ls, sc: None, ul });
+        assert_eq!(both.merged(&apart), limited, "the limit stays");
     }
 }

@@ -185,10 +185,15 @@ impl From<HtbError> for TcRefusal {
 
 #[cfg(test)]
 mod tests {
-    use super::{BitRate, Burst, Bytes, Htb, HtbClass, HtbClassOptions, HtbOptions};
+    use super::{
+        BitRate, Burst, Bytes, Htb, HtbClass, HtbClassOptions, HtbError, HtbOptions, Minor, TcRefusal,
+    };
     use crate::kind::{ClassKind as _, QdiscContext, QdiscKind as _};
-    use crate::{ClassId, LinkLayer, Rate};
+    use crate::{ClassId, LinkLayer, Qdisc as _, Rate};
     use quietcore_core::Nanos;
+    use std::format;
+    use std::string::ToString as _;
+    use std::vec;
     use std::vec::Vec;
 
     fn typed() -> HtbClassOptions {
@@ -250,5 +255,101 @@ mod tests {
         let shown = after.describe(&queue, id);
         assert_eq!(shown.options, "rate 48Kbit ceil 48Kbit burst 1901b cburst 1600b");
         assert_eq!(shown.details, "level 7");
+    }
+
+    /// Goal: what it counts stands where `tc` shows it. Method: three packets of no class; then one of 100
+    /// bytes and a giant of 300 from a class of 1000 bytes per second, 2000 at most, whose buckets hold 1301
+    /// and 1401: 901 bytes are 901 ms at the one, 1001 are 500.5 ms at the other, in ticks of 64 ns.
+    #[test]
+    fn counts_are_shown() {
+        let options = HtbOptions { default: None, r2q: Some(7), direct_qlen: Some(11) };
+        let mut queue: Htb<Vec<u8>> = options.make(&QdiscContext::default()).expect("made");
+        for _ in 0..3 {
+            assert!(queue.enqueue(Nanos(0), vec![0; 50]).is_accepted());
+        }
+        assert_eq!(options.describe(&queue).options, "r2q 7 default 0 direct_packets_stat 3 direct_qlen 11");
+        let id = ClassId::new(queue.settings().major, 0x1f);
+        let plain =
+            HtbClassOptions { quantum: None, mtu: Some(Bytes(299)), mpu: None, overhead: None, ..typed() };
+        let class = HtbClassOptions { linklayer: None, ..plain };
+        class.add(&mut queue, None, id).expect("added");
+        for bytes in [100, 300] {
+            assert!(queue.enqueue_to(Nanos(0), id, vec![0; bytes]).is_accepted());
+        }
+        while queue.dequeue(Nanos(0)).packet().is_some() {}
+        assert_eq!(
+            class.describe(&queue, id).notes,
+            [
+                "lended: 2 borrowed: 0 giants: 1",
+                "tokens: 14078125 ctokens: 7820312",
+                "[quietcore] quantum is small, consider r2q change",
+            ]
+        );
+        let named = HtbOptions { default: Some(Minor(0x1f)), ..options };
+        let queue: Htb<Vec<u8>> = named.make(&QdiscContext::default()).expect("made");
+        assert_eq!(named.describe(&queue).options, "r2q 7 default 0x1f direct_packets_stat 0 direct_qlen 11");
+    }
+
+    /// Goal: what cannot be is refused with the option, its value and what to do. Method: each option that
+    /// can be wrong, each error of a class, and a change of the whole.
+    #[test]
+    fn every_refusal_has_its_text() {
+        let least = "cannot be: a rate is one byte per second (8bit) at least";
+        for (class, refused) in [
+            (HtbClassOptions { rate: None, ..typed() }, "htb: `rate ` cannot be: it has no default".into()),
+            (HtbClassOptions { rate: Some(BitRate(7)), ..typed() }, format!("htb: `rate 7bit` {least}")),
+            (HtbClassOptions { ceil: Some(BitRate(6)), ..typed() }, format!("htb: `ceil 6bit` {least}")),
+            (
+                HtbClassOptions { quantum: Some(Bytes(0)), ..typed() },
+                "htb: `quantum 0` cannot be: it could never send: leave it out, or name a packet's size"
+                    .into(),
+            ),
+        ] {
+            assert_eq!(class.told().map_err(|refusal| refusal.to_string()), Err(refused));
+        }
+        let class = ClassId::new(1, 0x1f);
+        let in_use = |by| format!("Device or resource busy: class 1:1f is held by {by}; remove that first");
+        for (error, wrong, refused) in [
+            (HtbError::Unknown(class), "there is no class 1:1f", "Specified class 1:1f not found".into()),
+            (
+                HtbError::UnknownParent(class),
+                "there is no class 1:1f to be the parent",
+                "Specified class 1:1f not found".into(),
+            ),
+            (
+                HtbError::Exists(class),
+                "there is a class 1:1f already",
+                "File exists: there is a class 1:1f already; use `change` or `replace`".into(),
+            ),
+            (HtbError::HasChildren(class), "class 1:1f has classes below it", in_use("classes below it")),
+            (
+                HtbError::HoldsPackets(class),
+                "packets are queued in class 1:1f",
+                in_use("packets that are queued in it"),
+            ),
+            (
+                HtbError::TooDeep(class),
+                "class 1:1f would be below the 8th level",
+                "class 1:1f would be below the 8th level; there are 8 levels".into(),
+            ),
+        ] {
+            assert_eq!((error.to_string(), TcRefusal::from(error).to_string()), (wrong.into(), refused));
+        }
+        let foreign = HtbError::Foreign(class).to_string();
+        assert_eq!(foreign, "1:1f cannot name a class of this discipline");
+        let context = QdiscContext::default();
+        let made = |options: &HtbOptions| {
+            options.make(&context).map(|_: Htb<Vec<u8>>| ()).map_err(|it| it.to_string())
+        };
+        let none = HtbOptions { r2q: Some(0), ..HtbOptions::default() };
+        assert_eq!(made(&none), Err("htb: `r2q 0` cannot be: rates are divided by it: 1 at least".into()));
+        let options = HtbOptions::default();
+        let mut queue: Htb<Vec<u8>> = options.make(&context).expect("made");
+        assert_eq!(
+            options.clone().change(&mut queue, &options, &context).map_err(|refusal| refusal.to_string()),
+            Err("Change operation not supported by specified qdisc: htb; `del` it and add it again; its \
+                 classes can be changed"
+                .into())
+        );
     }
 }

@@ -119,8 +119,14 @@ fn gap(typed: &NetemOptions) -> u32 {
 fn refused(typed: &NetemOptions, error: &NetemError) -> TcRefusal {
     let (option, value, remedy) = match error {
         NetemError::ReorderWithoutDelay => {
-            let option = if typed.reorder.is_some() { "reorder" } else { "gap" };
-            (option, gap(typed).to_string(), "reordering is not possible without some delay".into())
+            let (option, value) = match typed.reorder {
+                Some(TypedChance { percent, correlation: None }) => ("reorder", percent.to_string()),
+                Some(TypedChance { percent, correlation: Some(like) }) => {
+                    ("reorder", format!("{percent} {like}"))
+                }
+                None => ("gap", gap(typed).to_string()),
+            };
+            (option, value, "reordering is not possible without some delay".into())
         }
         NetemError::SlotSpacing { min, max } => {
             let value = format!("{} {}", time_text(*min), time_text(*max));

@@ -100,3 +100,31 @@ impl crate::tc::tests::random::Random for PrioBands {
         proptest::collection::vec(0..=15_u8, 1..=16).prop_map(Self).boxed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Prio, PrioBands, PrioOptions};
+    use crate::kind::{QdiscContext, QdiscKind as _};
+    use std::string::ToString as _;
+    use std::vec;
+    use std::vec::Vec;
+
+    /// Goal: what cannot be is refused with the option, its value and the reason. Method: too few bands, and
+    /// a band that there is not.
+    #[test]
+    fn every_refusal_has_its_text() {
+        for (bands, priomap, refused) in [
+            (1, vec![0], "prio: `bands 1` cannot be: 1 bands: there are 2 to 16"),
+            (
+                4,
+                vec![0, 3, 2, 5],
+                "prio: `priomap 5` cannot be: priority 3 has band 5: the last one is below the number of \
+                 bands",
+            ),
+        ] {
+            let options = PrioOptions { bands: Some(bands), priomap: Some(PrioBands(priomap)) };
+            let made = options.make(&QdiscContext::default()).map(|_: Prio<Vec<u8>>| ());
+            assert_eq!(made.map_err(|refusal| refusal.to_string()), Err(refused.into()));
+        }
+    }
+}

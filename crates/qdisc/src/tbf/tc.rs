@@ -123,3 +123,102 @@ fn text(told: &TbfSettings) -> String {
         _ => text + &format!(" limit {}", size_text(limit)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BitRate, Burst, Bytes, Tbf, TbfLimit, TbfOptions, TbfSettings};
+    use crate::kind::{QdiscContext, QdiscKind as _};
+    use crate::{LinkLayer, Rate};
+    use quietcore_core::Nanos;
+    use std::format;
+    use std::string::{String, ToString as _};
+    use std::vec::Vec;
+
+    fn burst(bytes: u32) -> Option<Burst> {
+        Some(Burst { size: Bytes(bytes), cell: None })
+    }
+
+    fn typed() -> TbfOptions {
+        TbfOptions {
+            rate: Some(BitRate(8_000)),
+            burst: burst(1_301),
+            limit: Some(Bytes(4_901)),
+            peakrate: Some(BitRate(16_000)),
+            mtu: burst(1_401),
+            ..TbfOptions::default()
+        }
+    }
+
+    /// Goal: each option is what it sets. Method: all of them, no two alike; a latency instead of a limit.
+    #[test]
+    fn every_option_is_told() {
+        let costs = |bytes| {
+            let rate = Rate::bytes_per_second(bytes).expect("not 0");
+            rate.overhead(14).mpu(64).link_layer(LinkLayer::Atm)
+        };
+        let (mpu, overhead, linklayer) = (Some(Bytes(64)), Some(14), Some(LinkLayer::Atm));
+        let all = TbfOptions { mpu, overhead, linklayer, ..typed() };
+        let told = TbfSettings::new(costs(1_000), 1_301, TbfLimit::Bytes(4_901)).peak(costs(2_000), 1_401);
+        assert_eq!(all.told(), Ok(told));
+        let late = TbfOptions { limit: None, latency: Some(Nanos(7)), peakrate: None, mtu: None, ..all };
+        assert_eq!(late.told(), Ok(TbfSettings::new(costs(1_000), 1_301, TbfLimit::Latency(Nanos(7)))));
+    }
+
+    fn made(options: &TbfOptions) -> Result<Tbf<Vec<u8>>, String> {
+        options.make(&QdiscContext::default()).map_err(|refusal| refusal.to_string())
+    }
+
+    /// Goal: it is shown by what it was told and by how long a packet waits at most, or by its limit if that
+    /// is less than a bucket. Method: 3600 bytes behind the bucket take 3.6 s at 1000 bytes per second; 3500
+    /// behind the other take 1.75 s at 2000 of them, 4900 take 2.45 s; then limits of a bucket, and below it.
+    #[test]
+    fn it_is_shown() {
+        let shown = |options: TbfOptions| options.describe(&made(&options).expect("it can be")).options;
+        let peak = "peakrate 16Kbit minburst";
+        assert_eq!(shown(typed()), format!("rate 8Kbit burst 1301b {peak} 1401b lat 3.6s"));
+        let at_peak = TbfOptions { burst: burst(4_001), mtu: burst(1), ..typed() };
+        assert_eq!(shown(at_peak), format!("rate 8Kbit burst 4001b {peak} 1b lat 2.45s"));
+        let plain = TbfOptions { peakrate: None, mtu: None, ..typed() };
+        assert_eq!(
+            shown(TbfOptions { burst: burst(4_901), ..plain.clone() }),
+            "rate 8Kbit burst 4901b lat 0ns"
+        );
+        assert_eq!(shown(TbfOptions { burst: burst(4_902), ..plain }), "rate 8Kbit burst 4902b limit 4901b");
+    }
+
+    /// Goal: what cannot be is refused with the option, its value and the reason. Method: each option that
+    /// can be wrong or missing.
+    #[test]
+    fn every_refusal_has_its_text() {
+        let least = "cannot be: a rate is one byte per second (8bit) at least";
+        let missing = |option: &str| format!("tbf: `{option} ` cannot be: it has no default");
+        for (options, refused) in [
+            (TbfOptions { rate: None, ..typed() }, missing("rate")),
+            (TbfOptions { burst: None, ..typed() }, missing("burst")),
+            (TbfOptions { limit: None, ..typed() }, missing("latency")),
+            (TbfOptions { mtu: None, ..typed() }, missing("mtu")),
+            (TbfOptions { rate: Some(BitRate(7)), ..typed() }, format!("tbf: `rate 7bit` {least}")),
+            (TbfOptions { peakrate: Some(BitRate(6)), ..typed() }, format!("tbf: `peakrate 6bit` {least}")),
+            (
+                TbfOptions { burst: burst(0), ..typed() },
+                "tbf: `burst 0b` cannot be: burst of 0 bytes lets no packet pass".into(),
+            ),
+            (
+                TbfOptions { limit: Some(Bytes(0)), ..typed() },
+                "tbf: `limit 0b` cannot be: limit of 0 bytes lets no packet wait".into(),
+            ),
+            (
+                TbfOptions { mtu: burst(0), ..typed() },
+                "tbf: `mtu 0b` cannot be: minburst of 0 bytes lets no packet pass".into(),
+            ),
+            (
+                TbfOptions { rate: Some(BitRate(24_000)), ..typed() },
+                "tbf: `peakrate 16kbit` cannot be: peak rate of 2000 bytes/s is not above the rate of 3000 \
+                 bytes/s"
+                    .into(),
+            ),
+        ] {
+            assert_eq!(made(&options).map(|_| ()), Err(refused), "{options:?}");
+        }
+    }
+}

@@ -153,7 +153,10 @@ fn who_waits_holds_up_nobody() {
         assert_eq!(next(&mut queue, 0), Some(flow));
     }
     assert_eq!(queue.dequeue(Nanos(0)), Dequeued::Throttled(far));
-    assert_eq!(next(&mut queue, far.0), Some(1));
+    // At the moment itself the one that waited is no longer to be passed.
+    put(&mut queue, far.0, packet(11, 1_000));
+    assert_eq!(queue.fq_statistics().fast_path_packets, 8);
+    assert_eq!([next(&mut queue, far.0), next(&mut queue, far.0)], [Some(11), Some(1)]);
 }
 
 /// Goal: flows share by bytes, not by packets, and one that wakes goes before those that had a turn.
@@ -195,6 +198,42 @@ fn bands_share_by_weight() {
     assert_eq!(sent, settings.weights.map(|weight| u64::from(rounds * weight)));
 }
 
+/// Goal: other weights hold from the change on, and credit above them is gone. Method: each band has a
+/// turn's credit, then weights of 16384, 2 and 3 times as much, packets of that size, and the order in which
+/// they leave.
+#[test]
+fn other_weights_hold_at_once() {
+    let least = 16_384;
+    let settings = FqSettings { pacing: false, initial_quantum: 1 << 30, ..FqSettings::default() };
+    let mut queue = fq(settings);
+    for _ in 0..9 {
+        for (priority, flow) in [(6, 0), (0, 1), (1, 2)] {
+            put(&mut queue, 0, Datagram { priority, departure: Some(Nanos(1)), ..packet(flow, least) });
+        }
+    }
+    queue.change(FqSettings { weights: [least, 2 * least, 3 * least], ..settings }).expect("they can be");
+    let order: Vec<u64> = (0..12).map(|_| next(&mut queue, 1).expect("27 wait")).collect();
+    assert_eq!(order, [0, 1, 1, 2, 2, 2, 0, 1, 1, 2, 2, 2]);
+}
+
+/// Goal: a band with the credit of one byte sends, and one whose debt is its weight waits two turns, though
+/// no other has packets. Method: weights that the first packet leaves one byte of, or overdraws by as much.
+#[test]
+fn the_edges_of_a_bands_credit() {
+    let settings = FqSettings { pacing: false, initial_quantum: 1 << 30, ..FqSettings::default() };
+    let mut queue = fq(FqSettings { weights: [16_385, 16_384, 16_384], ..settings });
+    let of = |priority, flow, bytes| Datagram { priority, departure: Some(Nanos(1)), ..packet(flow, bytes) };
+    for datagram in [of(6, 0, 16_384), of(6, 0, 100), of(0, 1, 100)] {
+        put(&mut queue, 0, datagram);
+    }
+    assert_eq!([0; 3].map(|_| next(&mut queue, 1)), [Some(0), Some(0), Some(1)]);
+    let mut queue = fq(FqSettings { weights: [16_384; 3], ..settings });
+    for _ in 0..2 {
+        put(&mut queue, 0, of(6, 0, 2 * 16_384));
+    }
+    assert_eq!([0; 3].map(|_| next(&mut queue, 1)), [Some(0), Some(0), None]);
+}
+
 /// Goal: a flow that was let go late catches up, but never by more than half of a delay. Method: by hand:
 /// 1 ms per packet, 200 us late, then 5 ms.
 #[test]
@@ -232,6 +271,32 @@ fn a_high_rate_is_paced_by_quanta() {
     }
     let moments: Vec<u64> = drain(&mut queue, Nanos(0), &[0]).iter().map(|(now, _)| now.0 / MICROS).collect();
     assert_eq!(moments, [0, 0, 0, 2_000, 2_000, 4_000, 4_000, 6_000, 6_000]);
+}
+
+/// Goal: a flow with the credit of one byte still sends at once. Method: packets that leave one byte of its
+/// first credit, or none.
+#[test]
+fn the_last_byte_of_credit_sends() {
+    for (initial_quantum, at_once) in [(1_000, 1), (1_001, 2)] {
+        let mut queue = fq(FqSettings { initial_quantum, maxrate: Some(1_000_000), ..FqSettings::default() });
+        for _ in 0..2 {
+            put(&mut queue, 0, packet(1, 1_000));
+        }
+        let sent = (0..2).filter(|_| next(&mut queue, 0).is_some()).count();
+        assert_eq!(sent, at_once, "{initial_quantum} bytes");
+    }
+}
+
+/// Goal: a delay of more than a second is counted as too long, one of a second is not. Method: both sides,
+/// at 50 bytes per second.
+#[test]
+fn delays_that_are_too_long_are_counted() {
+    let mut queue = fq(FqSettings::default());
+    for (flow, bytes, too_long) in [(1, 50, 0), (2, 51, 1)] {
+        put(&mut queue, 0, Datagram { rate: Some(50), ..packet(flow, bytes) });
+        assert_eq!(next(&mut queue, 0), Some(flow));
+        assert_eq!(queue.fq_statistics().too_long_packets, too_long, "{bytes} bytes");
+    }
 }
 
 /// Goal: beyond the horizon is beyond, at it is not; dropped or capped. Method: both sides of it.

@@ -33,6 +33,8 @@ fn a_share_changes_from_now_on() {
     fill(&mut queue, 3, 500);
     assert_eq!(among(&mut queue, 100, [3, 2]), [50, 50]);
     queue.change_class(Nanos(0), name(1), share(3_000)).expect("it can be");
+    let counted = queue.class_statistics(name(1)).expect("it is there").queue;
+    assert_eq!(counted.sent_bytes, 50 * 100, "a change sends nothing");
     let [inner, other] = among(&mut queue, 100, [3, 2]);
     assert!((74..=76).contains(&inner) && inner + other == 100, "{inner} to {other}");
     queue.change_class(Nanos(0), name(2), share(9_000)).expect("it can be");
@@ -122,11 +124,13 @@ fn a_reset_forgets() {
         }
         queue.reset(now);
         assert_eq!((queue.dequeue(now), queue.statistics().qlen), (Dequeued::Empty, 0));
-        sent
+        (sent, now.0)
     };
-    let first = run(0);
-    assert_eq!(run(900_000 * MILLISECOND), first);
-    assert_eq!((queue.statistics().sent_packets, queue.statistics().dropped), (60, 0));
+    let (first, end) = run(0);
+    let (second, end) = run(end);
+    assert_eq!(second, first, "at once");
+    assert_eq!(run(end + 900_000 * MILLISECOND).0, first, "after a while");
+    assert_eq!((queue.statistics().sent_packets, queue.statistics().dropped), (90, 0));
 }
 
 #[derive(Clone, Debug)]

@@ -172,6 +172,53 @@ fn classes_count() {
     assert_eq!(queue.classes(), [name(1), name(2), name(3)]);
 }
 
+/// Goal: a level is that of the highest class below and one. Method: a class with a leaf and a parent below.
+#[test]
+fn levels() {
+    let mut queue: Hfsc<Parcel> = Hfsc::new();
+    for (parent, class) in [(None, 1), (Some(1), 2), (Some(1), 3), (Some(3), 4), (Some(1), 5)] {
+        queue.add_class(parent.map(name), name(class), share(1)).expect("it can be");
+    }
+    let levels = [1, 2, 3, 4, 5].map(|class| queue.class_statistics(name(class)).expect("it is there").level);
+    assert_eq!(levels, [2, 0, 1, 0, 0]);
+}
+
+/// Goal: a queue that holds packets when it is put into a leaf sends them, and packets of one byte count.
+/// Method: two leaves of equal shares, one with a full queue put into it.
+#[test]
+fn a_full_queue_sends() {
+    let mut queue = Hfsc::new();
+    for class in [1, 2] {
+        queue.add_class(None, name(class), share(1_000)).expect("it can be");
+    }
+    let mut full = Fifo::new(FifoLimit::Packets(10));
+    (0..6).for_each(|_| assert!(full.enqueue(Nanos(0), packet(1, 1)).is_accepted()));
+    queue.set_leaf(Nanos(0), name(1), Box::new(full)).expect("it is a leaf");
+    (0..6).for_each(|_| assert!(queue.enqueue(Nanos(0), packet(2, 1)).is_accepted()));
+    for _ in 0..6 {
+        assert!(queue.dequeue(Nanos(0)).packet().is_some());
+    }
+    let sent = [1, 2].map(|class| queue.class_statistics(name(class)).expect("it is there").queue.sent_bytes);
+    assert_eq!(sent, [3, 3]);
+}
+
+/// Goal: of two leaves that are throttled the one that is due first is waited for, and a reset forgets both.
+/// Method: gates of 7 ms and of 10 ms.
+#[test]
+fn the_first_throttled_leaf_is_waited_for() {
+    let mut queue = Hfsc::new();
+    for (class, every) in [(1, 10), (2, 7)] {
+        queue.add_class(None, name(class), share(1)).expect("it can be");
+        let gate = Gate::new(Nanos(0), every * MILLISECOND, 0);
+        queue.set_leaf(Nanos(0), name(class), Box::new(gate)).expect("it is a leaf");
+        (0..2).for_each(|_| assert!(queue.enqueue(Nanos(0), packet(class, 100)).is_accepted()));
+    }
+    (0..2).for_each(|_| assert!(queue.dequeue(Nanos(0)).packet().is_some()));
+    assert_eq!(throttled(queue.dequeue(Nanos(0))), Nanos(7 * MILLISECOND));
+    queue.reset(Nanos(1));
+    assert_eq!(queue.dequeue(Nanos(1)), Dequeued::Empty);
+}
+
 /// Goal: a packet never passes more than 64 classes above its own. Method: so many in each other, and one.
 #[test]
 fn trees_are_not_endless() {
@@ -196,12 +243,14 @@ fn what_cannot_be_is_refused() {
     queue.add_class(None, name(2), guarantee(ServiceCurve::linear(1))).expect("it can be");
     let limit = Some(ServiceCurve::linear(1));
     let ends = ServiceCurve::two_piece(1, Nanos(1), 0);
+    let nothing = HfscClass { realtime: Some(ServiceCurve::linear(0)), ..share(1) };
     let refused = [
         (None, 1, share(1), HfscError::Exists(name(1))),
         (Some(7), 3, share(1), HfscError::Unknown(name(7))),
         (Some(2), 3, share(1), HfscError::ParentWithoutShare(name(2))),
         (None, 3, HfscClass::default(), HfscError::NoCurve(name(3))),
         (None, 3, share(0), HfscError::ZeroCurve(name(3))),
+        (None, 3, nothing, HfscError::ZeroCurve(name(3))),
         (None, 3, HfscClass::guaranteed_share(ends), HfscError::ZeroCurve(name(3))),
         (None, 3, HfscClass { upper_limit: limit, ..HfscClass::default() }, HfscError::NoShare(name(3))),
     ];

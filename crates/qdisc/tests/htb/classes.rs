@@ -5,7 +5,7 @@ use crate::common::{Gate, Parcel, id, rate};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
     ClassId, Dequeued, Enqueued, Fifo, FifoLimit, Htb, HtbClass, HtbError, HtbQuantumWarning, HtbSettings,
-    InnerQdisc, Qdisc,
+    InnerQdisc, Qdisc, Tbf, TbfLimit, TbfSettings,
 };
 
 fn parcel(class: ClassId) -> Parcel {
@@ -51,6 +51,9 @@ fn eight_levels() {
     assert_eq!(htb.add_class(Some(id(8)), id(9), class(1, 1)), Err(HtbError::TooDeep(id(9))));
     let levels: Vec<_> = (1..=8).map(|minor| htb.class(id(minor)).expect("added").level).collect();
     assert_eq!(levels, [7, 6, 5, 4, 3, 2, 1, 0]);
+    assert_eq!(htb.remove_class(id(7)), Err(HtbError::HasChildren(id(7))));
+    let queue = InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)));
+    assert_eq!(htb.set_inner(id(7), queue), Err(HtbError::HasChildren(id(7))));
     // The first one empties the bursts of all but the root; the second is the root's.
     for at in [0, 400_000] {
         for _ in 0..2 {
@@ -146,6 +149,125 @@ fn a_reset_ends_all_debts() {
     assert!(htb.dequeue(Nanos(0)).packet().is_some());
 }
 
+/// A leaf's queue that takes 10 s for its second packet.
+fn bucket() -> InnerQdisc<Parcel> {
+    let settings = TbfSettings::new(rate(100), 1_000, TbfLimit::Bytes(10_000));
+    InnerQdisc::new(Tbf::new(settings, Nanos(0)).expect("a bucket"))
+}
+
+/// Goal: after a reset all is as at the beginning, but for what was sent. Method: packets of no class, of two
+/// classes that borrow by turns and of one that is throttled; the same before and after a reset, which comes
+/// in the middle of a round.
+#[test]
+fn a_reset_forgets() {
+    let mut htb = new();
+    htb.add_class(None, id(1), class(1_000_000, 1_000_000)).expect("new");
+    for minor in [10, 20, 30] {
+        let told = HtbClass { quantum: Some(2_500), ..class(1_000, 1_000_000) };
+        htb.add_class(Some(id(1)), id(minor), told).expect("new");
+    }
+    htb.set_inner(id(30), bucket()).expect("a leaf");
+    let mut run = |begin: u64| {
+        let (mut sent, mut now) = (vec![], Nanos(begin));
+        for class in [id(10), id(20)].repeat(8).into_iter().chain([id(30); 2]).chain([ClassId::new(2, 1); 2])
+        {
+            assert!(htb.enqueue(now, parcel(class)).is_accepted());
+        }
+        while sent.len() < 13 {
+            match htb.dequeue(now) {
+                Dequeued::Packet(packet) => sent.push((now.0 - begin, packet.class)),
+                Dequeued::Throttled(until) => now = until,
+                Dequeued::Empty => panic!("there are 20"),
+            }
+        }
+        assert!(htb.enqueue(now, parcel(ClassId::new(2, 1))).is_accepted());
+        htb.reset(now);
+        assert_eq!((htb.dequeue(now), htb.statistics().qlen), (Dequeued::Empty, 0));
+        (sent, now.0)
+    };
+    let (first, end) = run(0);
+    assert_eq!(run(end).0, first);
+    assert_eq!(htb.statistics().sent_packets, 26);
+}
+
+/// Goal: of two leaves that are throttled, and one that waits for its rate, the one that is due first is
+/// waited for and leaves then. Method: gates of 7 ms and of 3 ms, and a packet that is due at 5 ms.
+#[test]
+fn the_first_moment_is_waited_for() {
+    let mut htb = new();
+    for minor in [1, 2, 3] {
+        htb.add_class(None, id(minor), class(100_000, 100_000)).expect("new");
+    }
+    for (minor, due) in [(1, 7_000_000), (2, 3_000_000)] {
+        htb.set_inner(id(minor), InnerQdisc::new(Gate::new(Nanos(due), 0, 0))).expect("a leaf");
+        assert!(htb.enqueue(Nanos(0), parcel(id(minor))).is_accepted());
+    }
+    // 1600 bytes are its burst, 500 more are 5 ms.
+    for bytes in [1_600, 500, 100] {
+        assert!(htb.enqueue(Nanos(0), Parcel { bytes, ..parcel(id(3)) }).is_accepted());
+    }
+    let mut left = vec![];
+    let mut now = Nanos(0);
+    while left.len() < 5 {
+        match htb.dequeue(now) {
+            Dequeued::Packet(packet) => left.push((now.0 / 1_000_000, packet.class, packet.bytes)),
+            Dequeued::Throttled(until) => now = until,
+            Dequeued::Empty => panic!("there are 5"),
+        }
+    }
+    let all = [(0, 3, 1_600), (0, 3, 500), (3, 2, 1_000), (5, 3, 100), (7, 1, 1_000)];
+    assert_eq!(left, all.map(|(at, minor, bytes)| (at, id(minor), bytes)));
+    let overlimits = htb.class(id(3)).expect("added").queue.overlimits;
+    assert_eq!((htb.statistics().overlimits, overlimits), (2, 2), "its second and its third packet");
+}
+
+/// Goal: a leaf is throttled for a nanosecond at least, and until its queue is another one. Method: a gate
+/// that names moments that have passed; then a queue that is empty, and one that holds a packet.
+#[test]
+fn another_queue_is_asked_at_once() {
+    let mut htb = new();
+    htb.add_class(None, id(1), class(1_000_000, 1_000_000)).expect("new");
+    htb.set_inner(id(1), InnerQdisc::new(Gate::new(Nanos(100), 0, 100))).expect("a leaf");
+    assert!(htb.enqueue(Nanos(5), parcel(id(1))).is_accepted());
+    assert_eq!(htb.dequeue(Nanos(5)), Dequeued::Throttled(Nanos(6)));
+    htb.set_inner(id(1), InnerQdisc::new(Fifo::new(FifoLimit::Packets(1)))).expect("a leaf");
+    assert_eq!(htb.dequeue(Nanos(5)), Dequeued::Empty);
+    let mut full = Fifo::new(FifoLimit::Packets(1));
+    assert!(full.enqueue(Nanos(5), parcel(id(1))).is_accepted());
+    htb.set_inner(id(1), InnerQdisc::new(full)).expect("a leaf");
+    assert!(htb.dequeue(Nanos(5)).packet().is_some());
+    assert_eq!(htb.dequeue(Nanos(5)), Dequeued::Empty);
+}
+
+/// Goal: a class that is changed while it has packets takes its turn by the new priority. Method: two of one
+/// priority, of which the second becomes more urgent.
+#[test]
+fn another_priority_holds_at_once() {
+    let mut htb = new();
+    let told = |prio| HtbClass { prio, ..class(1_000_000, 1_000_000) };
+    for minor in [1, 2] {
+        htb.add_class(None, id(minor), told(3)).expect("new");
+        assert!(htb.enqueue(Nanos(0), parcel(id(minor))).is_accepted());
+    }
+    htb.change_class(id(2), told(0)).expect("it is there");
+    let order = [0; 2].map(|_| htb.dequeue(Nanos(0)).packet().map(|parcel| parcel.class));
+    assert_eq!(order, [Some(id(2)), Some(id(1))]);
+}
+
+/// Goal: what is not told is as `tc` has it. Method: the defaults; bursts that a packet and a nanosecond at
+/// 3 and at 5 GB/s are; a quantum by 1 where the divisor is 0.
+#[test]
+fn defaults() {
+    let settings = HtbSettings { major: 1, default_class: 0, r2q: 10, direct_qlen: 1_000 };
+    assert_eq!(HtbSettings::default(), settings);
+    let told = class(3_000_000_000, 5_000_000_000);
+    assert_eq!((told.burst_bytes(), told.cburst_bytes()), (1_603, 1_605));
+    let quanta = [0, 1, 2].map(|r2q| class(5_000, 5_000).quantum_bytes(r2q).0);
+    assert_eq!(quanta, [5_000, 5_000, 2_500]);
+    let texts = [HtbQuantumWarning::Small, HtbQuantumWarning::Big].map(|warning| warning.to_string());
+    assert_eq!(texts, ["quantum is small, consider r2q change", "quantum is big, consider r2q change"]);
+}
+
 /// Goal: a default quantum that was changed says so. Method: both sides, and one that was given.
 #[test]
 fn quanta_warn() {
@@ -165,12 +287,14 @@ fn quanta_warn() {
 /// Goal: an empty tree, and packets longer than expected, are no trouble. Method: none, and a giant.
 #[test]
 fn giants() {
-    let mut htb = new();
-    htb.add_class(None, id(1), HtbClass { mtu: 999, ..class(1_000_000, 1_000_000) }).expect("new");
-    assert_eq!(htb.dequeue(Nanos(0)), Dequeued::Empty);
-    assert!(htb.enqueue(Nanos(0), parcel(id(1))).is_accepted());
-    assert!(htb.dequeue(Nanos(0)).packet().is_some());
-    assert_eq!(htb.class(id(1)).map(|class| class.giants), Some(1));
+    for (mtu, giants) in [(999, 1), (1_000, 0)] {
+        let mut htb = new();
+        htb.add_class(None, id(1), HtbClass { mtu, ..class(1_000_000, 1_000_000) }).expect("new");
+        assert_eq!(htb.dequeue(Nanos(0)), Dequeued::Empty);
+        assert!(htb.enqueue(Nanos(0), parcel(id(1))).is_accepted());
+        assert!(htb.dequeue(Nanos(0)).packet().is_some());
+        assert_eq!(htb.class(id(1)).map(|class| class.giants), Some(giants), "{mtu} bytes");
+    }
 }
 
 /// Goal: a leaf whose queue is throttled is in no other's way and is not forgotten. Method: one that gives

@@ -63,6 +63,8 @@ fn what_is_left_goes_by_priority() {
     check(&shares(&mut first, &[10, 20]), &[900_000, 100_000]);
     let mut second = htb(&[(10, told(7)), (20, told(3))]);
     check(&shares(&mut second, &[10, 20]), &[100_000, 900_000]);
+    let mut third = htb(&[(10, told(200)), (20, told(6)), (30, told(7))]);
+    check(&shares(&mut third, &[10, 20, 30]), &[100_000, 800_000, 100_000]);
 }
 
 /// Goal: among borrowers of one priority it goes by quantum. Method: quanta of 2,000 and 6,000.
