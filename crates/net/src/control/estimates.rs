@@ -29,7 +29,7 @@ pub(super) fn watch<P: Packet + Debug + Send>(shared: &Arc<ControlShared<P>>) {
 
 /// Tells all estimates, and has the timer armed for the next one. Under the lock: the last look arms
 /// last, and no look puts off an estimate that it did not see.
-fn sample<P: Packet + Debug + Send>(shared: &ControlShared<P>, arm: impl FnOnce(Nanos)) {
+pub(super) fn sample<P: Packet + Debug + Send>(shared: &ControlShared<P>, arm: impl FnOnce(Nanos)) {
     let mut state = shared.state();
     let now = shared.machine.now();
     let next = state.devices.values_mut().filter_map(|entry| entry.sample(now)).min();

@@ -15,7 +15,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
         let entry = self.entry(&command.device)?;
         let parent = root_handle(entry, command.place).unwrap_or(ClassId::new(0, 0));
         if parent.major() == 0 || entry.mq() == Some(parent.major()) {
-            let what = format!("mq {parent} has no filters: the sender's CPU decides the queue");
+            let what = format!("mq {:x}: has no filters: the sender's CPU decides the queue", parent.major());
             return Err(TcControlError::not_possible(what, "name a discipline with classes as `parent`"));
         }
         entry.change(parent.major(), now, |node| {

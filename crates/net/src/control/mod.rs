@@ -33,6 +33,8 @@ mod qdiscs;
 mod report;
 mod show;
 mod state;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use error::TcControlError;

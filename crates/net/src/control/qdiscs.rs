@@ -117,7 +117,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
                 entry.device.graft(queue, Fifo::new(FifoLimit::Packets(1000)));
                 Ok(())
             }
-            Attachment::Slot { owner, class, .. } => entry.put(owner, class, None, now),
+            Attachment::Slot { owner, class } => entry.put(owner, class, None, now),
         }
     }
 }
@@ -261,7 +261,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
                 self.device.graft(queue, node);
                 Ok(())
             }
-            Attachment::Slot { owner, class, .. } => self.put(owner, class, Some(Box::new(node)), now),
+            Attachment::Slot { owner, class } => self.put(owner, class, Some(Box::new(node)), now),
         }
     }
 

@@ -32,9 +32,8 @@ pub(super) enum Attachment {
     Root,
     /// A queue of `mq`.
     Queue(usize),
-    /// A class of the discipline `owner` below a queue.
+    /// A class of the discipline `owner`.
     Slot {
-        queue: usize,
         owner: u16,
         class: ClassId,
     },
@@ -186,11 +185,10 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
             let unknown = || TcControlError::UnknownClass { class: named, known };
             return queue.map(Attachment::Queue).ok_or_else(unknown);
         }
-        let queue = self.queue_of(owner).ok_or_else(|| self.unknown(owner))?;
         self.look(owner, |node| {
             let slots = node.slots();
             if let Some(class) = node.slot(named) {
-                return Ok(Attachment::Slot { queue, owner, class });
+                return Ok(Attachment::Slot { owner, class });
             }
             if slots.is_empty() && !node.body.has_filters() {
                 let what = format!("{} {} has no classes", node.options.kind(), node.id());
@@ -212,7 +210,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
             }
             (Attachment::Root, DeviceRoot::One) => self.device.look(0, |qdisc| node(qdisc).map(of)),
             (Attachment::Queue(queue), _) => self.device.look(queue, |qdisc| node(qdisc).map(of)),
-            (Attachment::Slot { owner, class, .. }, _) => {
+            (Attachment::Slot { owner, class }, _) => {
                 self.look(owner, |node| node.child(class).map(of)).ok().flatten()
             }
         }

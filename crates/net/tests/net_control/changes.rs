@@ -36,6 +36,46 @@ fn tbf_is_run_again() {
     assert_eq!((done.sent_packets, done.qlen, done.dropped), (4, 0, 0));
 }
 
+/// Goal: a queue of mq whose discipline is deleted has the default one again, and mq is changed by its handle
+/// as well. Method: a fifo that is deleted; the texts.
+#[test]
+fn a_queue_of_mq() {
+    let world = World::new(2);
+    world.tc("tc qd add dev eth1 root handle 1: mq
+         tc qd add dev eth1 parent 1:2 handle 20: pfifo limit 50
+         tc qd change dev eth1 handle 1: mq
+         tc qd del dev eth1 parent 1:2");
+    assert_eq!(
+        world.show("tc qd show dev eth1"),
+        "qdisc mq 1: root\n\
+         qdisc pfifo 0: parent 1:1 limit 1000p\n\
+         qdisc pfifo 0: parent 1:2 limit 1000p\n"
+    );
+    assert_eq!(
+        world.refused("tc qd change dev eth1 handle 1: fq"),
+        "Invalid qdisc name: it is mq and cannot become fq; `del` it, or give another handle"
+    );
+}
+
+/// Goal: what a line made is a discipline as any other where it runs. Method: its kind, and a reset, of one
+/// inside another that holds packets for years.
+#[test]
+fn a_discipline_where_it_runs() {
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root handle 1: tbf rate 8bit burst 100 limit 10kb
+         tc qd add dev eth1 parent 1: handle 2: pfifo limit 5");
+    world.send_all(4, &parcel(1, 100));
+    world.gate.next();
+    let now = world.machine.now();
+    let kind = world.device.with_qdisc(0, |qdisc| {
+        qdisc.reset(now);
+        qdisc.kind()
+    });
+    assert_eq!(kind, "tbf");
+    let [outer, inner] = ["1:", "2:"].map(|handle| world.qdisc(handle).statistics);
+    assert_eq!((outer.qlen, outer.dropped, inner.qlen), (0, 0, 0));
+}
+
 /// Goal: the same deep inside: those above look again. Method: htb, in its class netem, in that a tbf that
 /// takes years; its change lets packets go.
 #[test]
@@ -73,11 +113,19 @@ fn eight_deep() {
         let tbf = "tbf rate 1gbit burst 10kb limit 10kb";
         world.tc(&format!("tc qd add dev eth1 parent {outer}:1 handle {inner}: {tbf}"));
     }
-    let refused = world.control.execute_line("tc qd add dev eth1 parent 8:1 pfifo");
-    let told = refused.expect_err("too deep").to_string();
-    assert!(told.contains("inside of 8 others already; put it further up"), "{told}");
+    assert_eq!(
+        world.refused("tc qd add dev eth1 parent 8:1 pfifo"),
+        "eth1 parent 8:1 is inside of 8 others already; put it further up"
+    );
     world.send(parcel(1, 100));
     world.gate.next();
+    // How many there are beside each other does not matter.
+    world.tc("tc qd del dev eth1 root
+         tc qd add dev eth1 root handle 1: prio bands 9");
+    for band in 1..=9 {
+        world.tc(&format!("tc qd add dev eth1 parent 1:{band} pfifo"));
+    }
+    assert_eq!(world.show("tc qd show dev eth1").lines().count(), 10);
 }
 
 /// Goal: fq keeps its flows, and counts bands as they are then. Method: flows that are paced to years; other

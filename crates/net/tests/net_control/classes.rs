@@ -1,6 +1,7 @@
 //! Classes and filters: packets go where they are sent, and are shown there.
 
-use super::world::{World, parcel};
+use super::world::{NOT_IP, World, parcel};
+use quietcore::net::Answer;
 
 /// A tree of htb with a class per port, and one for the rest.
 const TREE: &str = "
@@ -216,4 +217,85 @@ fn curves_are_merged() {
     let shown = world.show("tc class show dev eth1 classid 1:1");
     let curves = "rt m1 0bit d 0us m2 1Mbit ls m1 0bit d 0us m2 2Mbit ul m1 0bit d 0us m2 3Mbit";
     assert_eq!(shown, format!("class hfsc 1:1 parent 1: {curves}\n"));
+}
+
+/// Goal: what a line does not number gets the kernel's numbers, and what is deleted is that alone. Method: a
+/// filter without a priority, which is before all; two of one priority, which share a table; errors that name
+/// the priorities that there are, and that none is left.
+#[test]
+fn numbers_of_filters() {
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root handle 1: htb
+         tc class add dev eth1 parent 1: classid 1:10 htb rate 1gbit
+         tc filter add dev eth1 parent 1: prio 5 u32 match ip dport 80 0xffff flowid 1:10
+         tc filter add dev eth1 parent 1: prio 9 u32 match ip dport 81 0xffff flowid 1:10
+         tc filter add dev eth1 parent 1: u32 match ip dport 82 0xffff flowid 1:10
+         tc filter add dev eth1 parent 1: prio 5 u32 match ip dport 83 0xffff flowid 1:10");
+    let numbers = || -> Vec<(u16, u16, u16)> {
+        let shown = world.control.execute_line("tc -s filter show dev eth1 parent 1:");
+        let Ok(Answer::Filters(reports)) = shown else { panic!("{shown:?}") };
+        assert!(reports.iter().all(|report| report.device == "eth1" && report.shown.statistics));
+        reports.iter().map(|report| (report.prio, report.table, report.number)).collect()
+    };
+    let last = (9, 0x801, 0x800);
+    assert_eq!(numbers(), [(4, 0x802, 0x800), (5, 0x800, 0x800), (5, 0x800, 0x801), last]);
+    assert_eq!(
+        world.refused("tc filter del dev eth1 parent 1: prio 6"),
+        "Cannot find specified filter of 1:; of priorities there is 4, 5, 9"
+    );
+    world.tc("tc filter del dev eth1 parent 1: prio 5");
+    assert_eq!(numbers(), [(4, 0x802, 0x800), last]);
+    world.tc("tc filter del dev eth1 parent 1: prio 9 u32 match ip dport 81 0xffff flowid 1:10
+         tc filter add dev eth1 parent 1: prio 3 matchall flowid 1:10
+         tc filter del dev eth1 parent 1: matchall flowid 1:10");
+    assert_eq!(numbers(), [(4, 0x802, 0x800)]);
+    world.tc("tc filter add dev eth1 parent 1: prio 1 u32 match ip dport 84 0xffff flowid 1:10");
+    assert_eq!(
+        world.refused("tc filter add dev eth1 parent 1: matchall flowid 1:10"),
+        "no priority is left before the first filter of 1:; name one with `prio`"
+    );
+}
+
+/// Goal: all that a u32 names has to be true, and `protocol ip` is IPv4 alone. Method: a u32 of which one
+/// half is true, then matchalls of either protocol, and packets that are of IPv4 or not.
+#[test]
+fn what_filters_match() {
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root handle 1: htb default 10
+         tc class add dev eth1 parent 1: classid 1:10 htb rate 1gbit
+         tc class add dev eth1 parent 1: classid 1:20 htb rate 1gbit
+         tc filter add dev eth1 parent 1: prio 1 u32 match ip dport 80 0xff match ip src 10.0.0.0/8 flowid 1:20");
+    world.fill_ahead();
+    let queued = |port| {
+        world.send(parcel(port, 100));
+        (counted(&world, "1:10").1, counted(&world, "1:20").1)
+    };
+    assert_eq!(queued(80), (1, 0));
+    world.tc("tc filter add dev eth1 parent 1: prio 2 protocol ip matchall flowid 1:20");
+    assert_eq!((queued(80), queued(NOT_IP)), ((1, 1), (2, 1)));
+    world.tc("tc filter add dev eth1 parent 1: prio 3 protocol all matchall flowid 1:20");
+    assert_eq!(queued(NOT_IP), (2, 2));
+}
+
+/// Goal: a packet is handed on eight times and no more. Method: nine classes of hfsc in each other, each with
+/// a filter for the next one; in the last there is a fifo, and a packet reaches it; then a tenth class.
+#[test]
+fn handed_on_eight_times() {
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root handle 1: hfsc");
+    let inner = |class: u32| {
+        let parent = if class == 1 { "1:".into() } else { format!("1:{:x}", class - 1) };
+        world.tc(&format!(
+            "tc class add dev eth1 parent {parent} classid 1:{class:x} hfsc sc rate 1gbit
+             tc filter add dev eth1 parent {parent} prio 1 matchall flowid 1:{class:x}"
+        ));
+    };
+    (1..=9).for_each(inner);
+    world.tc("tc qd add dev eth1 parent 1:9 handle 2: pfifo limit 5");
+    let shown = world.show("tc class show dev eth1 parent 1:8");
+    assert!(shown.starts_with("class hfsc 1:9 parent 1:8 leaf 2: sc "), "{shown}");
+    world.send(parcel(80, 100));
+    assert_eq!(world.gate.next().1.port, 80);
+    inner(10);
+    assert!(!world.device.send_through(0, parcel(80, 100)).is_accepted(), "the ninth is no leaf");
 }

@@ -41,19 +41,50 @@ fn filters_choose_bands() {
     assert_eq!(order, [53, 53, 80, 80, 7, 7]);
 }
 
+/// Goal: what is around a prio looks at its next packet without taking it: a more urgent one that comes later
+/// still goes first. Method: a tbf whose bucket takes years to fill, and a change that fills it.
+#[test]
+fn a_look_takes_nothing_out() {
+    let world = World::new(1);
+    world.tc("tc qdisc add dev eth1 root handle 1: tbf rate 8bit burst 100 limit 10kb
+        tc qdisc add dev eth1 parent 1: handle 2: prio
+        tc filter add dev eth1 parent 2: protocol ip prio 1 u32 match ip dport 53 0xffff flowid 2:1
+        tc filter add dev eth1 parent 2: protocol ip prio 1 u32 match ip dport 7 0xffff flowid 2:3");
+    for port in [80, 7, 53] {
+        world.send(parcel(port, 100));
+    }
+    assert_eq!(world.gate.next().1.port, 80, "the bucket was full");
+    world.tc("tc qdisc change dev eth1 root tbf rate 1gbit burst 10kb limit 10kb");
+    let order = [world.gate.next().1.port, world.gate.next().1.port];
+    assert_eq!(order, [53, 7]);
+}
+
 /// Goal: what cannot be is refused with the reason.
 #[test]
 fn refusals() {
     let world = World::new(1);
     world.tc("tc qdisc add dev eth1 root handle 1: prio");
     for (line, reason) in [
-        ("tc qdisc change dev eth1 root handle 1: prio bands 2", "priority 1 has band 2"),
-        ("tc qdisc change dev eth1 root handle 1: prio bands 1", "out of range: from 2 to 16"),
-        ("tc qdisc add dev eth1 parent 1:4 pfifo", "1:4"),
-        ("tc class add dev eth1 parent 1: classid 1:4 htb rate 1mbit", "prio 1: has no classes of its own"),
-        ("tc filter add dev eth1 parent 1:1 matchall flowid 1:2", "1:1"),
+        (
+            "tc qdisc change dev eth1 root handle 1: prio bands 2",
+            "prio: `priomap 2` cannot be: priority 1 has band 2: the last one is below the number of bands",
+        ),
+        (
+            "tc qdisc add dev eth1 parent 1:2 handle 1: pfifo",
+            "File exists: handle 1: is that of root; name another, or none",
+        ),
+        ("tc qdisc add dev eth1 parent 1:4 pfifo", "Specified class 1:4 not found; there is 1:1, 1:2, 1:3"),
+        (
+            "tc class add dev eth1 parent 1: classid 1:4 htb rate 1mbit",
+            "prio 1: has no classes of its own; name a discipline whose classes are added",
+        ),
+        (
+            "tc filter add dev eth1 parent 1:1 matchall flowid 1:2",
+            "Specified class 1:1 not found; there is none",
+        ),
     ] {
-        let refused = world.refused(line);
-        assert!(refused.contains(reason), "{line}: {refused}");
+        assert_eq!(world.refused(line), reason, "{line}");
     }
+    let bands = world.refused("tc qdisc change dev eth1 root handle 1: prio bands 1");
+    assert!(bands.ends_with("`1` is out of range: from 2 to 16"), "{bands}");
 }

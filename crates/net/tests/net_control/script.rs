@@ -1,7 +1,7 @@
 //! The script of seed 000, as typed, and what is shown of it.
 
 use super::world::{World, parcel};
-use quietcore::qdisc::Enqueued;
+use quietcore::qdisc::{ClassId, Enqueued};
 
 const ADDED: [(u32, u32); 8] = [
     (70_000, 6),
@@ -123,6 +123,43 @@ fn figures_of_each_queue() {
         ]
     );
     assert!(world.show("tc -s qdisc show dev eth1 handle 1:").starts_with("qdisc mq 1: root\n"));
+    assert_eq!(
+        world.show("tc qdisc show"),
+        "qdisc mq 1: dev eth1 root\n\
+         qdisc pfifo 0: dev eth1 parent 1:1 limit 1000p\n\
+         qdisc pfifo 20: dev eth1 parent 1:2 limit 50p\n"
+    );
+    let reports = world.qdiscs("tc qdisc show dev eth1");
+    let numbers = reports.iter().map(|report| (report.handle, report.queue.map(|queue| queue.number)));
+    let handles = [1, 0, 0x20].map(|handle| ClassId::new(handle, 0));
+    let expected = [(handles[0], None), (handles[1], Some(0)), (handles[2], Some(1))];
+    assert_eq!(numbers.collect::<Vec<_>>(), expected);
+    assert!(world.classes("tc class show dev eth1").iter().all(|class| class.device == "eth1"));
+}
+
+/// Goal: what is inside of a class is shown with its own figures, and fq with what it counts besides. Method:
+/// packets through a fifo in a class; then some that go straight through an fq.
+#[test]
+fn figures_of_what_is_inside() {
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root handle 1: htb default 10
+         tc class add dev eth1 parent 1: classid 1:10 htb rate 1gbit
+         tc qd add dev eth1 parent 1:10 handle 2: pfifo limit 5");
+    world.send_all(3, &parcel(7, 70));
+    world.gate.pass(3);
+    assert_eq!(
+        world.show("tc -s qd show dev eth1 handle 2:"),
+        "qdisc pfifo 2: parent 1:10 limit 5p\n \
+         Sent 210 bytes 3 pkt (dropped 0, overlimits 0 requeues 0)\n \
+         backlog 0b 0p requeues 0\n"
+    );
+    world.tc("tc qd replace dev eth1 root handle 3: fq");
+    for _ in 0..2 {
+        world.send(parcel(7, 70));
+        world.gate.next();
+    }
+    let notes = &world.qdisc("3:").notes;
+    assert!(notes[1].starts_with("gc 0 fastpath 2 throttled 0 "), "{notes:?}");
 }
 
 /// Goal: the script can be pasted again and again. Method: twice more, with its first line; handles go on as
@@ -218,7 +255,20 @@ fn two_devices() {
     );
     assert_eq!(world.show("tc qd show dev eth1 root"), "qdisc pfifo 8002: root limit 8p\n");
     assert!(world.refused("tc qd show dev eth2").ends_with("there is eth0, eth1"));
+    world.tc("tc qd replace dev eth1 root handle 8003: pfifo limit 9
+         tc qd replace dev eth0 root handle 8001: pfifo limit 7
+         tc qd del dev eth1 root
+         tc qd add dev eth1 root handle 8003: htb
+         tc class add dev eth1 parent 8003: classid 8003:1 htb rate 1mbit
+         tc qd add dev eth1 parent 8003:1 pfifo limit 6");
+    assert!(world.show("tc qd show dev eth1").ends_with("qdisc pfifo 8004: parent 8003:1 limit 6p\n"));
+    world.tc("tc qd del dev eth1 root
+         tc qd add dev eth1 root handle 8002: pfifo limit 8");
     world.control.remove_device("eth0");
+    world.control.add_device("eth9", other.device.clone()).expect("it is free again");
+    let fresh = "qdisc mq 0: root\nqdisc pfifo 0: parent :1 limit 1000p\n";
+    assert_eq!(world.show("tc qd show dev eth9"), fresh, "it begins anew");
+    world.control.remove_device("eth9");
     assert!(world.refused("tc qd show dev eth0").ends_with("there is eth1"));
     assert_eq!(world.show("tc qd show"), "qdisc pfifo 8002: dev eth1 root limit 8p\n");
 }
@@ -239,6 +289,11 @@ fn a_drawn_seed_is_shown() {
     assert!(options.contains(" loss 50% seed "), "{options}");
     world.tc(&format!("tc qd replace dev eth1 root handle 6: netem {options}"));
     assert_eq!(lost(&world), first);
+    // A line that names none leaves the seed as it is.
+    world.tc("tc qd change dev eth1 root netem loss 50% seed 23
+         tc qd change dev eth1 root netem loss 40%");
+    let shown = world.show("tc -d qd show dev eth1");
+    assert_eq!(shown, "qdisc netem 6: root limit 1000 loss 40% seed 23\n");
 }
 
 /// Goal: what the grammar lets through at its edges does not panic. Method: the largest and smallest numbers,

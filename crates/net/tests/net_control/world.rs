@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Longer than any test takes on a machine that works.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The port of packets that are not of IPv4.
+pub(crate) const NOT_IP: u16 = u16::MAX;
+
 /// A packet that filters can know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parcel {
@@ -35,7 +38,7 @@ impl Packet for Parcel {
     fn matches(&self, rule: &tc::FieldMatch) -> bool {
         match *rule {
             tc::FieldMatch::DestinationPort { value, mask } => self.port & mask == value & mask,
-            tc::FieldMatch::Source { mask, .. } => mask == Ipv4Addr::UNSPECIFIED,
+            tc::FieldMatch::Source { mask, .. } => self.port != NOT_IP && mask == Ipv4Addr::UNSPECIFIED,
             _ => false,
         }
     }
