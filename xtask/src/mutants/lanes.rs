@@ -10,6 +10,7 @@ const PLACE: &str = "crates/live/src/run_queue/place.rs";
 const QUEUE: &str = "crates/live/src/run_queue/queue.rs";
 const QUEUE_WORDS: &str = "crates/live/src/words/run_queue.rs";
 const ROUND: &str = "crates/live/src/softirq/round.rs";
+const ROUNDS: &str = "crates/core/src/softirq/rounds.rs";
 const TASK: &str = "crates/live/src/task/poll.rs";
 const WORK: &str = "crates/live/src/words/work.rs";
 
@@ -164,23 +165,23 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "given-for-ever",
         rule: "what ksoftirqd has done is the lane's again",
-        file: ROUND,
-        right: "self.given = self.given.intersection(waiting);",
-        wrong: "let _ = self.given.intersection(waiting);",
+        file: ROUNDS,
+        right: "of.given = of.given.intersection(waiting);",
+        wrong: "let _ = of.given.intersection(waiting);",
         killers: &[Test(Tasks, "rounds::what_ksoftirqd_did_is_the_lanes_again")],
     },
     Mutant {
         name: "given-and-taken-back",
         rule: "what is left to ksoftirqd stays there until the limit",
-        file: ROUND,
-        right: "self.deferral.hold(long.union(self.given), now)",
-        wrong: "self.deferral.hold(long, now)",
+        file: ROUNDS,
+        right: "of.deferral.hold(long.union(of.given), now)",
+        wrong: "of.deferral.hold(long, now)",
         killers: &[Test(Tasks, "rounds::what_was_given_stays_given")],
     },
     Mutant {
         name: "no-donation",
         rule: "past the limit a lane waits for what ksoftirqd has begun",
-        file: ROUND,
+        file: ROUNDS,
         right: "if !overdue.is_empty() {",
         wrong: "if !overdue.is_empty() && overdue.is_empty() {",
         killers: &[Test(Tasks, "rounds::a_lane_waits_for_what_is_overdue")],
@@ -293,8 +294,8 @@ pub(super) const LANES: &[Mutant] = &[
         name: "fork-round-goes-on",
         rule: "a child that a handler has forked takes no other pass",
         file: ROUND,
-        right: "if machine.is_forked() {",
-        wrong: "if false {",
+        right: "            if self.is_forked() {\n                // A child",
+        wrong: "            if false {\n                // A child",
         killers: &[Test(Forks, "nothing_else_runs_in_a_child")],
     },
     Mutant {

@@ -279,4 +279,28 @@ pub(super) const LAB: &[Mutant] = &[
         wrong: "if false {\n                return driver.lane.abandon();",
         killers: PLAYED,
     },
+    Mutant {
+        name: "ksoftirqd-asked-once",
+        rule: "ksoftirqd is asked for what is left, also if it was asked before",
+        file: "crates/core/src/softirq/rounds.rs",
+        right: "Left { to_ksoftirqd: !movable.is_empty(),",
+        wrong: "Left { to_ksoftirqd: deferred > 0,",
+        killers: PLAYED,
+    },
+    Mutant {
+        name: "ksoftirqd-one-round",
+        rule: "ksoftirqd goes on while something is pending that may move",
+        file: "crates/core/src/softirq/rounds.rs",
+        right: "Step::End { .. } => KsoftirqdStep::Again,",
+        wrong: "Step::End { .. } => KsoftirqdStep::Wait,",
+        killers: PLAYED,
+    },
+    Mutant {
+        name: "claims-overlap",
+        rule: "a vector that one thread runs is not claimed by the other",
+        file: "crates/core/src/softirq/claims.rs",
+        right: ".difference(busy);",
+        wrong: ";",
+        killers: PLAYED,
+    },
 ];

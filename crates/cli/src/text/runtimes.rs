@@ -32,6 +32,8 @@ pub(crate) fn runtimes(
         ("lanes marked absent", counts.marks),
         ("looks of the sentinel", counts.sentinel_looks),
         ("forks", counts.forks),
+        ("softirqs raised", counts.raises),
+        ("softirqs run", counts.softirqs),
     ];
     for (label, value) in rows {
         page.item(2, label, LABEL, &value.to_string());
@@ -98,6 +100,8 @@ mod tests {
             marks: 3,
             sentinel_looks: 11,
             forks: 2,
+            raises: 67,
+            softirqs: 61,
         };
         let outcome = RuntimesOutcome { runs: 17, events: 90_210, counts, failed: Some(345) };
         let faults = RuntimeFaults {
@@ -113,6 +117,8 @@ mod tests {
             hotplug_every: 4_004,
             longest_item: 5_005,
             fork_after: 6_006,
+            longest_handler: 7_007,
+            defer_limit: 8_008,
         };
         let plan = RuntimePlan {
             lanes: 12,

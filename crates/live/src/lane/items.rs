@@ -10,10 +10,11 @@
 use super::outcome::TurnWork;
 use super::turn::LaneDriver;
 use crate::run_queue::{Item, NextItem};
-use crate::softirq::{Before, Softirqs};
+use crate::softirq::Before;
 use crate::words::run_queue::Activity;
 use crate::{task, work};
 use quietcore_core::Nanos;
+use quietcore_core::softirq::LaneSoftirqs;
 
 /// Items per turn; the rest waits for the next one.
 const ITEM_BUDGET: u32 = 64;
@@ -63,8 +64,8 @@ impl LaneDriver {
         if machine.softirqs.vectors().is_empty() {
             return 0;
         }
-        let softirqs = self.softirqs.get_or_insert_with(|| Softirqs::new(machine));
-        softirqs.run(machine, cpu, before)
+        let softirqs = self.softirqs.get_or_insert_with(|| LaneSoftirqs::new(machine.defer_limit));
+        machine.run_softirqs(softirqs, cpu, before)
     }
 
     /// The first of what is this lane's, or of what others have.

@@ -8,11 +8,10 @@ use super::slot::{LanePlace, ThreadSlot};
 use crate::machine::Machine;
 use crate::payload::Payload;
 use crate::run_queue::RunQueue;
-use crate::softirq::Softirqs;
 use crate::words::lock::FutexLock;
 use crate::words::park::Parker;
 use quietcore_core::lane::{self, LaneContext, LaneLook, Role};
-use quietcore_core::softirq::TimerRaise;
+use quietcore_core::softirq::{LaneSoftirqs, TimerRaise};
 use quietcore_core::{CpuId, Nanos};
 
 /// A thread's hold on a CPU.
@@ -22,7 +21,7 @@ pub(super) struct LaneDriver {
     pub(super) slot: &'static ThreadSlot,
     pub(super) state: lane::Lane,
     /// Made when it is first needed.
-    pub(super) softirqs: Option<Softirqs>,
+    pub(super) softirqs: Option<LaneSoftirqs>,
 }
 
 impl LaneDriver {

@@ -10,7 +10,7 @@ use super::handlers::EndEarly;
 use super::round::Round;
 use crate::machine::{Machine, StartError};
 use crate::run_queue::RunQueue;
-use quietcore_core::softirq::{Budget, Passes, Runner, Step, VectorSet};
+use quietcore_core::softirq::{Budget, KsoftirqdRound, KsoftirqdStep, Runner, VectorSet};
 use quietcore_core::{CpuId, Nanos};
 use std::thread;
 
@@ -59,26 +59,19 @@ impl Machine {
     fn ksoftirqd_round(&'static self, cpu: CpuId, queue: &RunQueue) -> bool {
         let now = self.now();
         let until = Nanos(now.0.saturating_add(Budget::default().time.0));
-        let mut passes = Passes::begin(Runner::Ksoftirqd, Budget::default(), now);
+        let mut round = KsoftirqdRound::begin(&queue.claims, Budget::default(), now);
         loop {
-            match passes.next(queue.claims.pending(), VectorSet::EMPTY, self.now()) {
-                Step::Run(vectors) => {
-                    let claimed = queue.claims.claim(Runner::Ksoftirqd, vectors);
-                    if claimed.is_empty() {
-                        // The lane runs them, and looks again when it is done.
-                        return false;
-                    }
-                    self.run_vectors(
-                        cpu,
-                        claimed,
-                        Round { runner: Runner::Ksoftirqd, until, must_end_early: &Patient },
-                    );
+            match round.next(self.now()) {
+                KsoftirqdStep::Run(vectors) => {
+                    let pass = Round { runner: Runner::Ksoftirqd, until, must_end_early: &Patient };
+                    self.run_vectors(cpu, vectors, pass);
                     if self.is_forked() {
                         return false;
                     }
-                    let _ = queue.claims.finish(Runner::Ksoftirqd);
+                    round.finish();
                 }
-                Step::End { left } => return !left.intersection(VectorSet::MOVABLE).is_empty(),
+                KsoftirqdStep::Again => return true,
+                KsoftirqdStep::Wait => return false,
             }
         }
     }

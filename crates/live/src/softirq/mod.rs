@@ -9,9 +9,10 @@
 //! [`defer_limit`](crate::MachineBuilder::defer_limit) at most; then the lane runs them, or, if ksoftirqd is
 //! just doing so, waits for it for up to 2 ms.
 //!
-//! `round.rs` is the lane's part, `ksoftirqd.rs` the thread's. TIMER and HRTIMER are the machine's own: they
-//! are what [`Cpu::turn`](crate::Cpu::turn) does with timers. Source:
-//! docs/design/KERNEL.md, section 5; docs/design/PROTOCOL.md, section 9.
+//! What a round does next is decided in the core (`LaneSoftirqs`, `KsoftirqdRound`). `round.rs` is the lane's
+//! part, `ksoftirqd.rs` the thread's. TIMER and HRTIMER are the machine's own: they are what
+//! [`Cpu::turn`](crate::Cpu::turn) does with timers. Source: docs/design/KERNEL.md, section 5;
+//! docs/design/PROTOCOL.md, section 9.
 
 mod bell;
 mod handlers;
@@ -24,4 +25,4 @@ pub(crate) use handlers::Handlers;
 pub use handlers::{RaiseError, SoftirqRun};
 pub use quietcore_core::realtime::Awareness;
 pub use quietcore_core::softirq::{Runner, Vector, VectorSet};
-pub(crate) use round::{Before, Softirqs};
+pub(crate) use round::Before;

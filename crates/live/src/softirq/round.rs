@@ -6,7 +6,7 @@ use crate::run_queue::RunQueue;
 use crate::stall::{Callback, RunningCode};
 use crate::words::run_queue::Activity;
 use quietcore_core::lane::Kick;
-use quietcore_core::softirq::{Budget, Deferral, Passes, Raise, Runner, Step, VectorSet};
+use quietcore_core::softirq::{Budget, LaneSoftirqs, LaneStep, Left, Raise, Runner, VectorSet};
 use quietcore_core::{CpuId, Nanos};
 use std::thread;
 use std::time::Duration;
@@ -16,16 +16,6 @@ const DONATION: Nanos = Nanos(2_000_000);
 
 /// Between two looks meanwhile.
 const PAUSE: Duration = Duration::from_micros(100);
-
-/// What a lane remembers from one round to the next.
-#[derive(Debug)]
-pub(crate) struct Softirqs {
-    deferral: Deferral,
-    /// Left to ksoftirqd, and not done by it yet: the lane takes them back only at the limit.
-    given: VectorSet,
-    /// Of those that ksoftirqd runs: the lane has waited for them.
-    donated: VectorSet,
-}
 
 /// What the lane did just before a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,92 +32,56 @@ impl EndEarly for RunQueue {
     }
 }
 
-impl Softirqs {
-    pub(crate) fn new(machine: &Machine) -> Self {
-        Self {
-            deferral: Deferral::new(machine.defer_limit),
-            given: VectorSet::EMPTY,
-            donated: VectorSet::EMPTY,
-        }
-    }
-
+impl Machine {
     /// Runs what is pending for `cpu`, by its lane; says how many vectors that were. What may not run now is
     /// left to ksoftirqd, or stays pending: then the lane has more to do.
-    pub(crate) fn run(&mut self, machine: &'static Machine, cpu: CpuId, before: Before) -> u32 {
-        let Some(queue) = machine.lanes.queue(cpu) else { return 0 };
+    pub(crate) fn run_softirqs(
+        &'static self,
+        softirqs: &mut LaneSoftirqs,
+        cpu: CpuId,
+        before: Before,
+    ) -> u32 {
+        let Some(queue) = self.lanes.queue(cpu) else { return 0 };
+        let mut now = Nanos(0);
+        let clock = || {
+            now = self.now();
+            now
+        };
         let mut ran = 0;
-        if queue.claims.pending().is_empty() && queue.claims.active().is_empty() {
-            self.given = VectorSet::EMPTY;
-            self.deferral.release();
-            return ran;
-        }
-        let mut now = machine.now();
-        let mut passes = Passes::begin(Runner::Lane, Budget::default(), now);
+        let Some(mut round) = softirqs.begin(&queue.claims, clock) else { return ran };
         let until = Nanos(now.0.saturating_add(Budget::default().time.0));
         loop {
-            let held = self.hold(machine, queue, before, now);
-            match passes.next(queue.claims.pending(), held, now) {
-                Step::Run(vectors) => {
-                    let claimed = queue.claims.claim(Runner::Lane, vectors);
-                    if claimed.is_empty() {
-                        // ksoftirqd runs them, and looks again when it is done.
-                        return ran;
-                    }
-                    queue.current.begin(Activity::Softirq);
-                    ran += machine.run_vectors(
-                        cpu,
-                        claimed,
-                        Round { runner: Runner::Lane, until, must_end_early: queue },
-                    );
-                    if machine.is_forked() {
-                        // A child that a handler has forked: what is left is the parent's.
-                        return ran;
-                    }
-                    queue.current.end();
-                    self.deferral.ran(claimed);
-                    let _ = queue.claims.finish(Runner::Lane);
-                    now = machine.now();
-                    if queue.must_end_early() {
-                        passes.end_early();
-                    }
+            let defers = self.awareness.defers() && (before == Before::Realtime || queue.must_end_early());
+            match round.next(defers, now) {
+                LaneStep::Donate(vectors) => {
+                    donate(self, queue, vectors, now);
+                    continue;
                 }
-                Step::End { left } => {
-                    self.leave(machine, queue, left, held);
+                LaneStep::Run(vectors) => {
+                    queue.current.begin(Activity::Softirq);
+                    let round = Round { runner: Runner::Lane, until, must_end_early: queue };
+                    ran += self.run_vectors(cpu, vectors, round);
+                }
+                LaneStep::End(left) => {
+                    self.leave_softirqs(queue, left);
                     return ran;
                 }
             }
+            if self.is_forked() {
+                // A child that a handler has forked: what is left is the parent's.
+                return ran;
+            }
+            queue.current.end();
+            round.finish(queue.must_end_early());
+            now = self.now();
         }
     }
 
-    /// What must not run now: it was given to ksoftirqd, or it is long, and a real-time task waits or was
-    /// interrupted by it. At the limit it may.
-    fn hold(&mut self, machine: &Machine, queue: &RunQueue, before: Before, now: Nanos) -> VectorSet {
-        // What ksoftirqd has begun waits, too, until that is done.
-        let begun = queue.claims.active();
-        let waiting = queue.claims.pending().union(begun);
-        self.given = self.given.intersection(waiting);
-        let defers = machine.awareness.defers() && (before == Before::Realtime || queue.must_end_early());
-        let long = if defers { waiting.intersection(VectorSet::LONG) } else { VectorSet::EMPTY };
-        let held = self.deferral.hold(long.union(self.given), now);
-        self.donated = self.donated.intersection(begun);
-        let overdue = begun.intersection(long.union(self.given)).difference(held).difference(self.donated);
-        if !overdue.is_empty() {
-            donate(machine, queue, overdue, now);
-            // Once for each run of theirs.
-            self.donated = self.donated.union(overdue);
-        }
-        held
-    }
-
-    /// What is left of a round: to ksoftirqd what may go there; the rest the lane comes back to.
-    fn leave(&mut self, machine: &Machine, queue: &RunQueue, left: VectorSet, held: VectorSet) {
-        let movable = left.intersection(VectorSet::MOVABLE);
-        let deferred = movable.intersection(held).difference(self.given).iter().count();
-        machine.counts[queue.cpu().index()].deferred.add(deferred as u64);
-        self.given = self.given.union(movable);
-        // Also if it was asked before: since then it may have run these and gone to sleep.
-        let is_asked = movable.is_empty() || machine.ask_ksoftirqd(queue.cpu());
-        if !is_asked || left != movable {
+    /// What is left of a round has to be looked at.
+    fn leave_softirqs(&self, queue: &RunQueue, left: Left) {
+        self.counts[queue.cpu().index()].deferred.add(u64::from(left.deferred));
+        let is_asked = !left.to_ksoftirqd || self.ask_ksoftirqd(queue.cpu());
+        if !is_asked || left.to_lane {
             queue.doorbell.ring();
         }
     }

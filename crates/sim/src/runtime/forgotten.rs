@@ -4,6 +4,7 @@
 use super::oracle::{HELPER, takeover};
 use super::place::Place;
 use super::world::RuntimeWorld;
+use quietcore_core::CpuSet;
 use quietcore_core::lane::Sleeper;
 
 impl RuntimeWorld {
@@ -18,6 +19,10 @@ impl RuntimeWorld {
         // What a lane leaves that is in user code, or was stopped, others take over after some time.
         let is_any_away = held.iter().any(|held| held.until + takeover(&self.plan) >= now);
         let earliest = if is_any_away { now + 2 * takeover(&self.plan) } else { 0 };
+        let isolated = self.machine.isolation().any();
+        let is_away = |cpu| self.lanes.slot(cpu).is_some_and(|slot| !slot.world.is_waiting());
+        let isolated: CpuSet = isolated.iter().filter(|cpu| is_away(*cpu)).collect();
+        let is_of_isolated = |number| isolated.iter().any(|cpu| self.is_of(number, cpu));
         timers.iter().enumerate().find_map(|(number, timer)| {
             let latest = timer.latest(&self.plan)?.max(earliest);
             let comes = match timer.cpu.and_then(|cpu| self.lanes.slot(cpu)) {
@@ -26,6 +31,8 @@ impl RuntimeWorld {
                 Some(slot) => self.comes_at(slot),
                 // Pinned to a CPU that went offline, and now to whichever took it over.
                 None if timer.is_pinned && is_any_away => return None,
+                // Others take over nothing from an isolated lane.
+                None if is_of_isolated(number as u32) => return None,
                 None => first,
             };
             let is_in_time = comes.is_some_and(|comes| comes <= latest);
@@ -53,7 +60,7 @@ impl RuntimeWorld {
     }
 
     /// When the lane that waits there looks again, unless it is kicked before.
-    fn comes_at(&self, slot: &Place) -> Option<u64> {
+    pub(super) fn comes_at(&self, slot: &Place) -> Option<u64> {
         let driver = self.drivers.borrow()[slot.cpu().index()]?;
         debug_assert_ne!(driver, HELPER, "each lane has a thread of its own");
         self.host.waits_until(driver).filter(|_| slot.world.is_waiting())

@@ -3,6 +3,7 @@
 use super::place::Place;
 use super::world::{CLOCK, RuntimeWorld};
 use quietcore_core::lane::{IdleUntil, Lane};
+use quietcore_core::softirq::LaneSoftirqs;
 use quietcore_core::{CpuId, Nanos, RawLock};
 
 const MS: u64 = 1_000_000;
@@ -14,6 +15,7 @@ const ITEMS: u32 = 16;
 struct LaneThread<'a> {
     lane: &'a mut Lane,
     slot: &'a Place,
+    softirqs: LaneSoftirqs,
     /// Its last look at the clock, for arms.
     looked: Nanos,
 }
@@ -34,7 +36,12 @@ impl RuntimeWorld {
                 0 => u64::MAX,
                 every => self.host.moment() + every / 2 + self.host.random(every),
             };
-            let mut state = LaneThread { lane: &mut lane, slot, looked: Nanos(0) };
+            let mut state = LaneThread {
+                lane: &mut lane,
+                slot,
+                softirqs: LaneSoftirqs::new(Nanos(self.plan.faults.defer_limit)),
+                looked: Nanos(0),
+            };
             while self.is_running() {
                 self.turn(&mut state);
                 if state.lane.turn.has_more() || slot.world.doorbell.get() {
@@ -97,6 +104,8 @@ impl RuntimeWorld {
         self.lanes.handle_leave(&self.machine, slot.cpu());
         slot.world.release();
         self.control.unlock();
+        // It stays, and does what is left.
+        self.ask_ksoftirqd(slot.cpu());
     }
 
     fn turn(&self, driver: &mut LaneThread<'_>) {
@@ -111,13 +120,25 @@ impl RuntimeWorld {
         }
         let now = self.clock();
         self.exit_idle(driver, now);
-        let mut now = self.run_timers(driver, now);
-        let mut ran = 0;
-        slot.world.doorbell.set(false);
+        let now = self.run_timers(driver, now);
+        if slot.world.doorbell.replace(false) {
+            self.run_items(driver, now);
+        }
+        let _ = driver.lane.take_must_help();
+        self.arm_own(slot.cpu(), driver.looked);
+    }
+
+    fn run_items(&self, driver: &mut LaneThread<'_>, mut now: Nanos) {
+        let slot = driver.slot;
+        let (mut ran, mut was_realtime) = (0, false);
         while self.is_running() && ran < ITEMS {
-            let item = slot.world.items.borrow_mut().pop();
-            let Some(takes) = item else { break };
-            self.host.compute(takes);
+            self.run_softirqs(slot, &mut driver.softirqs, was_realtime);
+            if self.is_child() {
+                break;
+            }
+            let Some(item) = slot.world.next_item() else { break };
+            was_realtime = item.is_realtime;
+            self.host.compute(item.takes);
             ran += 1;
             self.may_fork(50);
             if self.is_child() {
@@ -133,8 +154,6 @@ impl RuntimeWorld {
             let is_left = !slot.world.items.borrow().is_empty();
             slot.world.doorbell.set(is_left || slot.world.doorbell.get());
         }
-        let _ = driver.lane.take_must_help();
-        self.arm_own(slot.cpu(), driver.looked);
     }
 
     fn run_timers(&self, driver: &mut LaneThread<'_>, now: Nanos) -> Nanos {

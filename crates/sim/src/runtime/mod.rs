@@ -3,9 +3,9 @@
 //!
 //! A [`RuntimePlan`] is drawn from a seed; [`run_runtime`] plays it and says which property did not hold, if
 //! one did not: no timer early, lost or twice; none later than what its arm promises and what the stops of
-//! threads explain; nothing pending that no thread will come for; the sentinel waits for no stopped thread;
-//! the end comes; a child that was forked keeps off what is its parent's. [`smallest_failure`] takes away
-//! faults and lanes while a run still fails.
+//! threads explain; nothing pending that no thread will come for; the same of softirqs; the sentinel waits
+//! for no stopped thread; the end comes; a child that was forked keeps off what is its parent's.
+//! [`smallest_failure`] takes away faults and lanes while a run still fails.
 //!
 //! Absent: memory ordering (the models of the core see to that), and what it costs.
 
@@ -22,6 +22,8 @@ mod place;
 mod plan;
 mod run;
 mod schedule;
+mod softirq_signs;
+mod softirqs;
 mod stranger;
 mod switch;
 mod turn;

@@ -24,7 +24,7 @@ pub(super) const fn takeover(plan: &RuntimePlan) -> u64 {
     // user code to the next is no silent one: in between it runs a part of what is due.
     let faults = &plan.faults;
     let callback = if faults.long_callbacks > 0 { LONG_CALLBACK } else { 0 };
-    4 * plan.stall_after + 4 * plan.tick + 2 * (callback + faults.longest_item)
+    4 * plan.stall_after + 4 * plan.tick + 2 * (callback + faults.longest_item + faults.longest_handler)
 }
 
 /// How exactly a timer is kept.
@@ -167,6 +167,9 @@ pub(super) struct ThreadsSince<'a> {
 }
 
 /// To run what is due before a timer, and the way of a kick.
-fn usual(plan: &RuntimePlan) -> u64 {
-    500 * US + 4 * (plan.faults.late_timer + plan.faults.late_kick)
+pub(super) fn usual(plan: &RuntimePlan) -> u64 {
+    // A round of softirqs, and a wait for ksoftirqd.
+    let longest = plan.faults.longest_handler;
+    let softirqs = if longest > 0 { 4_000 * US + longest } else { 0 };
+    500 * US + 4 * (plan.faults.late_timer + plan.faults.late_kick) + softirqs
 }

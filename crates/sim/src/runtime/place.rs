@@ -23,6 +23,15 @@ enum ParkState {
 /// What a lane of a run has.
 pub(super) type Place = LaneSlot<VirtualPlace>;
 
+/// What a lane runs besides timers and softirqs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VirtualItem {
+    /// In ns.
+    pub(super) takes: u64,
+    /// It goes before the others, and long softirqs wait for it.
+    pub(super) is_realtime: bool,
+}
+
 /// A lane's place: the park word of a virtual thread.
 pub(super) struct VirtualPlace {
     host: Rc<Host>,
@@ -30,8 +39,8 @@ pub(super) struct VirtualPlace {
     owner: Cell<Option<ThreadId>>,
     /// Something was left for the lane.
     pub(super) doorbell: Cell<bool>,
-    /// What waits for the lane: how long each takes.
-    pub(super) items: RefCell<Vec<u64>>,
+    /// What waits for the lane.
+    pub(super) items: RefCell<Vec<VirtualItem>>,
     /// Kicks that woke it.
     pub(super) wakes: Cell<u64>,
 }
@@ -61,6 +70,24 @@ impl VirtualPlace {
     pub(super) fn release(&self) {
         self.state.set(ParkState::Vacant);
         self.owner.set(None);
+    }
+
+    /// Whether no thread drives the CPU.
+    pub(super) fn is_vacant(&self) -> bool {
+        self.state.get() == ParkState::Vacant
+    }
+
+    /// Whether a real-time item waits for the lane.
+    pub(super) fn has_realtime(&self) -> bool {
+        self.items.borrow().iter().any(|item| item.is_realtime)
+    }
+
+    /// What the lane runs next.
+    pub(super) fn next_item(&self) -> Option<VirtualItem> {
+        let mut items = self.items.borrow_mut();
+        let first = items.iter().rposition(|item| item.is_realtime);
+        let first = first.or(items.len().checked_sub(1))?;
+        Some(items.remove(first))
     }
 
     /// Whether a kick is on its way to the owner.

@@ -69,6 +69,10 @@ pub struct RuntimeFaults {
     pub longest_item: u64,
     /// The moment from which on some piece of user code forks, in ns; the run goes on with the child.
     pub fork_after: u64,
+    /// Whether threads raise softirqs, and how long the longest handler takes, in ns.
+    pub longest_handler: u64,
+    /// For how long softirqs wait for real-time items at most, in ns.
+    pub defer_limit: u64,
 }
 
 impl RuntimePlan {
@@ -105,6 +109,11 @@ impl RuntimePlan {
     /// Timers of the run: those of strangers, then those of lanes.
     pub(super) fn all_timers(&self) -> u32 {
         self.strangers_timers() + u32::from(self.lanes) * u32::from(self.lane_timers)
+    }
+
+    /// Those whose softirqs are raised: all or none.
+    pub(super) const fn lanes_with_softirqs(&self) -> u16 {
+        if self.faults.longest_handler > 0 { self.lanes } else { 0 }
     }
 
     pub(super) fn strangers_timers(&self) -> u32 {
@@ -148,12 +157,17 @@ impl RuntimeFaults {
                 let forks = if_any(true, 0, 100) < 15;
                 if_any(forks, MS, 60 * MS)
             },
+            longest_handler: {
+                let softirqs = if_any(true, 0, 100) < 40;
+                if_any(softirqs, 2 * US, 800 * US)
+            },
+            defer_limit: if_any(true, 100 * US, 20 * MS),
         }
     }
 
     /// Each kind with its measure, as text for people.
     #[must_use]
-    pub const fn each(&self) -> [(&'static str, u64); 12] {
+    pub const fn each(&self) -> [(&'static str, u64); 14] {
         [
             ("stops per million steps", self.stops_per_million),
             ("longest stop, ns", self.longest_stop),
@@ -167,6 +181,8 @@ impl RuntimeFaults {
             ("lanes come and go every, ns", self.hotplug_every),
             ("longest item, ns", self.longest_item),
             ("forks from, ns", self.fork_after),
+            ("longest softirq, ns", self.longest_handler),
+            ("deferred for, ns", if self.longest_handler > 0 { self.defer_limit } else { 0 }),
         ]
     }
 
@@ -183,6 +199,7 @@ impl RuntimeFaults {
             Self { hotplug_every: 0, ..self },
             Self { longest_item: 0, ..self },
             Self { fork_after: 0, ..self },
+            Self { longest_handler: 0, ..self },
         ];
         each.into_iter().filter(|fewer| *fewer != self).collect()
     }

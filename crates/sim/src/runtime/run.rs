@@ -78,7 +78,7 @@ fn play(world: &Rc<RuntimeWorld>, host: &Rc<Host>) {
         let is_kicked = || world.lanes.all().any(|slot| slot.world.is_kicked());
         if world.acting.get() == 0 && none_is_held() && host.all_wait() && !is_kicked() {
             world.machine.check_at(Nanos(host.moment()));
-            if let Some(what) = world.is_forgotten() {
+            if let Some(what) = world.is_forgotten().or_else(|| world.is_softirq_forgotten()) {
                 world.violate(what);
             }
         }
@@ -95,7 +95,7 @@ fn play(world: &Rc<RuntimeWorld>, host: &Rc<Host>) {
     let is_still = host.run(end, holds);
     if world.violation.borrow().is_none() {
         look_for_lost(world, is_still);
-        if let Some(what) = world.is_restless() {
+        if let Some(what) = world.is_softirq_lost().or_else(|| world.is_restless()) {
             world.violate(what);
         }
     }

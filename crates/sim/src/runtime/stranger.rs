@@ -1,5 +1,6 @@
 //! Arms, cancels, and what else comes from outside of the lanes; and what lanes arm for themselves.
 
+use super::place::VirtualItem;
 use super::world::{CoreTimer, RuntimeWorld};
 use quietcore_core::lane::Sleeper;
 use quietcore_core::place::nearest_housekeeping;
@@ -27,6 +28,7 @@ impl RuntimeWorld {
             match self.host.random(8) {
                 0 => self.cancel(timer),
                 1 if self.plan.faults.longest_item > 0 => self.leave_item(),
+                2 | 3 if !self.softirqs.is_empty() => self.raise_somewhere(),
                 _ => self.arm_as_stranger(timer),
             }
             let pause = self.host.random([20 * US, 300 * US, 3 * MS][self.host.random(3) as usize]);
@@ -77,7 +79,7 @@ impl RuntimeWorld {
     }
 
     /// Whether threads still arm.
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.host.moment() < self.plan.duration
     }
 
@@ -129,7 +131,9 @@ impl RuntimeWorld {
         }
         let cpu = CpuId::new(self.host.random(count)).expect("few");
         let place = &self.lanes.slot(cpu).expect("it is a lane's").world;
-        place.items.borrow_mut().push(self.host.random(self.plan.faults.longest_item));
+        let is_realtime = !self.softirqs.is_empty() && self.chance(40);
+        let takes = self.host.random(self.plan.faults.longest_item);
+        place.items.borrow_mut().push(VirtualItem { takes, is_realtime });
         place.doorbell.set(true);
         let _ = place.kick();
     }

@@ -50,6 +50,9 @@ impl RuntimeWorld {
         let most = if is_long { LONG_CALLBACK } else { 5 * US };
         self.host.compute(self.host.random(most));
         self.may_fork(50);
+        if self.chance(20) {
+            self.raise_somewhere();
+        }
         // Of a lane's own timers some go on, as periods do.
         if let Some(cpu) = cpu.filter(|cpu| self.is_of(number, *cpu)).filter(|_| self.chance(50)) {
             self.arm_on_lane(number, cpu, now);

@@ -9,9 +9,10 @@ use super::oracle::{OracleTimer, TimerPromise};
 use super::place::{Place, VirtualPlace, VirtualTimer};
 use super::plan::RuntimePlan;
 use super::schedule::Host;
+use super::softirq_signs::VirtualSoftirqs;
 use super::switch::ThreadId;
 use super::virtual_lock::{VirtualLock, made};
-use quietcore_core::lane::{LaneContext, LaneTable};
+use quietcore_core::lane::{LaneContext, LaneSlot, LaneTable, Sleeper};
 use quietcore_core::topology::Topology;
 use quietcore_core::{
     Actions, CpuId, CpuSet, ExactId, Machine, Nanos, Precision, Settings, StallPolicy, TickLength, TimerId,
@@ -51,6 +52,10 @@ pub struct RuntimeCounts {
     pub sentinel_looks: u64,
     /// Runs that went on with a child.
     pub forks: u64,
+    /// Raises of softirqs.
+    pub raises: u64,
+    /// Handlers of softirqs that ran.
+    pub softirqs: u64,
 }
 
 impl RuntimeCounts {
@@ -62,6 +67,8 @@ impl RuntimeCounts {
         self.marks += other.marks;
         self.sentinel_looks += other.sentinel_looks;
         self.forks += other.forks;
+        self.raises += other.raises;
+        self.softirqs += other.softirqs;
     }
 }
 
@@ -79,6 +86,8 @@ pub(super) struct RuntimeWorld {
     pub(super) drivers: RefCell<Vec<Option<ThreadId>>>,
     /// By CPU.
     pub(super) signs: Vec<LaneSigns>,
+    /// Of each lane; none if no thread raises any.
+    pub(super) softirqs: Vec<VirtualSoftirqs>,
     pub(super) control: VirtualLock,
     /// No thread arms any more, and nothing goes wrong.
     pub(super) drains: Cell<bool>,
@@ -145,6 +154,7 @@ impl RuntimeWorld {
             timers: RefCell::new(timers),
             drivers: RefCell::new(vec![None; usize::from(count)]),
             signs: (0..count).map(|_| LaneSigns::default()).collect(),
+            softirqs: (0..plan.lanes_with_softirqs()).map(|_| VirtualSoftirqs::new(host)).collect(),
             control: VirtualLock::default(),
             drains: Cell::new(false),
             is_over: Cell::new(false),
@@ -176,6 +186,10 @@ impl RuntimeWorld {
             let name = if is_spare { format!("spare {cpu}") } else { format!("lane {cpu}") };
             let driver = self.host.spawn(name, move || this.drive(cpu, is_spare));
             self.drivers.borrow_mut()[cpu.index()] = Some(driver);
+        }
+        for cpu in self.lanes.all().map(LaneSlot::cpu).take(self.softirqs.len()) {
+            let this = Rc::clone(self);
+            let _ = self.host.spawn(format!("ksoftirqd {cpu}"), move || this.run_ksoftirqd(cpu));
         }
         for number in 0..self.plan.strangers {
             let this = Rc::clone(self);
@@ -262,5 +276,6 @@ impl RuntimeWorld {
             self.timer.follow(self.lanes.deadline());
         }
         self.lanes.wake_all();
+        self.softirqs.iter().for_each(|softirqs| _ = softirqs.bell.kick());
     }
 }
