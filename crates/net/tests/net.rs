@@ -3,7 +3,7 @@
 mod common;
 
 use common::{PATIENCE, cpu, delayed, lanes, set, start, telling};
-use quietcore::net::{Device, DeviceError, DeviceOptions, Driver, Network, Watchdog};
+use quietcore::net::{Device, DeviceOptions, Driver, Network, Watchdog};
 use quietcore::qdisc::{Enqueued, Fifo, FifoLimit};
 use quietcore::{Cpu, CpuId, Machine, Nanos, Precision, TimerOptions};
 use std::collections::HashMap;
@@ -268,10 +268,31 @@ fn what_cannot_be() {
         let device = Device::new(&network, machine, options, |_, _: Vec<u8>| Ok(()));
         device.err().map(|error| error.to_string())
     };
-    assert_eq!(error(DeviceOptions::new(0)), Some(DeviceError::NoQueues.to_string()));
+    assert_eq!(error(DeviceOptions::new(0)).as_deref(), Some("a device has one queue at least"));
     let map = DeviceOptions::new(2).transmit_map(vec![set("0")]);
     assert_eq!(error(map).as_deref(), Some("a transmit map of 1 entries for 2 queues"));
-    let map = DeviceOptions::new(1).transmit_map(vec![set("77")]);
-    assert_eq!(error(map).as_deref(), Some("none of the CPUs 77 of queue 0 is a lane of the machine"));
+    let map = DeviceOptions::new(2).transmit_map(vec![set("1"), set("77")]);
+    assert_eq!(error(map).as_deref(), Some("none of the CPUs 77 of queue 1 is a lane of the machine"));
+    machine.shutdown();
+    let (network, builder) = Network::new(Machine::builder());
+    let machine = builder.start().expect("starts");
+    let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _: Vec<u8>| Ok(()));
+    let why = "the machine has no lanes: `MachineBuilder::lanes`";
+    assert_eq!(device.err().map(|error| error.to_string()).as_deref(), Some(why));
+    machine.shutdown();
+}
+
+/// Goal: a CPU of several queues sends through the one that a packet's flow picks, one of none through any.
+/// Method: three queues, each CPU has two of them; flows that tell a remainder from a quotient.
+#[test]
+fn flows_pick_a_queue() {
+    let (network, machine) = start(lanes("0-1"));
+    let options = DeviceOptions::new(3).transmit_map(vec![set("0"), set("0-1"), set("1")]);
+    let device = Device::new(&network, machine, options, |_, _: Vec<u8>| Ok(())).expect("it has lanes");
+    let queues = |cpu| [4, 5, 6, 7].map(|flow| device.queue_of(cpu, flow));
+    assert_eq!(queues(Some(cpu(0))), [0, 1, 0, 1]);
+    assert_eq!(queues(Some(cpu(1))), [1, 2, 1, 2]);
+    assert_eq!(queues(None), [1, 2, 0, 1]);
+    assert_eq!(queues(Some(cpu(9))), [1, 2, 0, 1], "no lane");
     machine.shutdown();
 }

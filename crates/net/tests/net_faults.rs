@@ -95,6 +95,21 @@ fn a_driver_that_panics_is_asked_again() {
     machine.shutdown();
 }
 
+/// Goal: after its machine's end, a change lets a queue go on without a softirq. Method: a driver that has no
+/// room until then.
+#[test]
+fn a_change_after_the_end_runs_the_queue() {
+    let (network, machine) = start();
+    let (device, sent) = full_device(&network, machine);
+    for _ in 0..7 {
+        assert!(device.send(Vec::new()).is_accepted());
+    }
+    machine.shutdown();
+    *sent.lock().expect("no panic") = Some(0);
+    device.with_qdisc(0, |_| ());
+    assert_eq!(*sent.lock().expect("no panic"), Some(7));
+}
+
 /// Says that it has room while the run of the queue does not know yet that it had none.
 struct Hasty {
     device: Mutex<Option<Shared>>,

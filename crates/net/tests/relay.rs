@@ -4,13 +4,16 @@ mod common;
 
 use common::{PATIENCE, lanes};
 use proptest::prelude::*;
-use quietcore::net::{Network, Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics};
+use quietcore::net::{
+    DeviceError, Network, Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics,
+};
 use quietcore::qdisc::tc::FieldMatch;
 use quietcore::qdisc::{
     Chance, Fifo, FifoLimit, Netem, NetemDelay, NetemLoss, NetemSettings, Packet, Probability,
 };
 use quietcore::{Machine, Nanos};
 use quietcore_testing::left_out;
+use std::error::Error;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
@@ -375,7 +378,7 @@ fn ends_may_differ_in_version() {
     machine.shutdown();
 }
 
-/// Goal: each refusal has its reason. Method: one of each.
+/// Goal: each refusal has its reason, which names the address. Method: one of each.
 #[test]
 fn refusals() {
     let (network, machine) = start();
@@ -384,27 +387,58 @@ fn refusals() {
     let good = end("127.0.0.1:0", &peer);
     let of =
         |listen, peer| RelayOptions::new(good, RelayEnd { listen: address(listen), peer: address(peer) });
-    let start = |options| Relay::start(&network, machine, options).expect_err("it must not");
-    for (listen, peer) in
-        [("0.0.0.0:0", "127.0.0.1:9"), ("127.0.0.1:0", "192.0.2.1:9"), ("[::]:0", "[::1]:9")]
-    {
-        assert!(matches!(start(of(listen, peer)), RelayError::NotLoopback(_)), "{listen} {peer}");
+    let refused = |options| {
+        let error = Relay::start(&network, machine, options).expect_err("it must not");
+        assert!(error.source().is_none(), "{error}");
+        error.to_string()
+    };
+    for (listen, peer, outside) in [
+        ("0.0.0.0:0", "127.0.0.1:9", "0.0.0.0:0"),
+        ("127.0.0.1:0", "192.0.2.1:9", "192.0.2.1:9"),
+        ("[::]:0", "[::1]:9", "[::]:0"),
+    ] {
+        let why = format!("{outside} is not on loopback, and `beyond_loopback` was not asked for");
+        assert_eq!(refused(of(listen, peer)), why);
     }
+    let no_peer = |peer| format!("{peer} is no peer: it must be the address and port of one program");
     for peer in ["127.0.0.1:0", "0.0.0.0:9", "224.0.0.1:9", "255.255.255.255:9"] {
-        let wide = of("127.0.0.1:0", peer).beyond_loopback();
-        assert!(matches!(start(wide), RelayError::Peer(_)), "{peer}");
+        assert_eq!(refused(of("127.0.0.1:0", peer).beyond_loopback()), no_peer(peer));
     }
+    // The same in other words.
     for peer in ["[::ffff:224.0.0.1]:9", "[::ffff:0.0.0.0]:9", "[::ffff:255.255.255.255]:9"] {
-        let wide = of("[::]:0", peer).beyond_loopback();
-        assert!(matches!(start(wide), RelayError::Peer(_)), "{peer}: the same in other words");
+        assert_eq!(refused(of("[::]:0", peer).beyond_loopback()), no_peer(peer));
     }
-    assert!(matches!(start(of("127.0.0.1:0", "[::1]:9")), RelayError::Versions { .. }));
+    let versions = "127.0.0.1:0 and its peer [::1]:9 are of different versions of IP";
+    assert_eq!(refused(of("127.0.0.1:0", "[::1]:9")), versions);
     let free = socket("127.0.0.1:0").local_addr().expect("bound").to_string();
-    assert!(matches!(start(of(&free, &free)), RelayError::Loop(_)));
+    let itself = format!("the peer {free} is the relay itself");
+    assert_eq!(refused(of(&free, &free)), itself);
     // Who listens to all addresses listens to this one.
     let everywhere = free.replace("127.0.0.1", "0.0.0.0");
-    assert!(matches!(start(of(&everywhere, &free).beyond_loopback()), RelayError::Loop(_)));
+    assert_eq!(refused(of(&everywhere, &free).beyond_loopback()), itself);
     let taken = peer.local_addr().expect("bound").to_string();
-    assert!(matches!(start(of(&taken, "127.0.0.1:9")), RelayError::Socket { .. }));
+    let error = Relay::start(&network, machine, of(&taken, "127.0.0.1:9")).expect_err("it must not");
+    let source = error.source().expect("the system's").to_string();
+    assert_eq!(error.to_string(), format!("no socket at {taken}: {source}"));
     machine.shutdown();
+    let (network, builder) = Network::new(Machine::builder());
+    let machine = builder.start().expect("starts");
+    let error = Relay::start(&network, machine, RelayOptions::new(good, good)).expect_err("it must not");
+    assert_eq!(error.to_string(), DeviceError::NoLanes.to_string());
+    assert_eq!(error.source().map(ToString::to_string), Some(DeviceError::NoLanes.to_string()));
+    let error = RelayError::Poller(ErrorKind::OutOfMemory.into());
+    assert_eq!(error.to_string(), "datagrams cannot be waited for: out of memory");
+    machine.shutdown();
+}
+
+/// Goal: the two ways belong to the first two lanes; with one, to that. Method: both machines.
+#[test]
+fn ways_belong_to_the_first_lanes() {
+    for (list, homes) in [("0-1", [0, 1]), ("0", [0, 0])] {
+        let shared = common::start(lanes(list));
+        let bench = Bench::new(&shared);
+        assert_eq!(SIDES.map(|side| bench.relay.device(side).home(0).index()), homes);
+        drop(bench);
+        shared.1.shutdown();
+    }
 }

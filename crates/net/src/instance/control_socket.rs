@@ -167,19 +167,23 @@ impl Server {
 /// # Errors
 /// If the connection breaks, or the answer cannot be read.
 pub fn ask(stream: &mut UnixStream, line: &str) -> io::Result<Reply> {
+    ask_within(stream, line, ANSWER_WITHIN)
+}
+
+fn ask_within(stream: &mut UnixStream, line: &str, patience: Duration) -> io::Result<Reply> {
     if line.len() > REQUEST_MAX {
         let why = format!("the line has {} bytes; {REQUEST_MAX} is the most", line.len());
         return Ok(Err(why));
     }
-    stream.set_read_timeout(Some(ANSWER_WITHIN))?;
-    stream.set_write_timeout(Some(ANSWER_WITHIN))?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
     // If the instance has ended the connection, it has said why.
     let sent = send(stream, line.as_bytes());
     let reply = match receive(stream, REPLY_MAX) {
         Ok(Some(reply)) => reply,
         Ok(None) => return sent.and(Err(ErrorKind::UnexpectedEof.into())),
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            let seconds = ANSWER_WITHIN.as_secs();
+            let seconds = patience.as_secs();
             return Ok(Err(format!(
                 "the instance is busy: it has not answered for {seconds} s; try again later"
             )));
@@ -222,7 +226,10 @@ fn receive(stream: &mut impl Read, longest: usize) -> io::Result<Option<Vec<u8>>
 
 #[cfg(test)]
 mod tests {
-    use super::{CLIENTS_MAX, REQUEST_MAX, Reply, WaitingThread, ask, receive, send, start_with};
+    use super::{
+        ANSWER_WITHIN, CLIENTS_MAX, REQUEST_MAX, Reply, WaitingThread, ask, ask_within, receive, send,
+        start_with,
+    };
     use std::io::{Read, Write};
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixStream;
@@ -265,7 +272,11 @@ mod tests {
     }
 
     fn upper(line: &str) -> Reply {
-        if line == "bad" { Err("no".to_owned()) } else { Ok(line.to_uppercase()) }
+        match line {
+            "bad" => Err("no".to_owned()),
+            "all" => Ok("x".repeat(8 << 20)),
+            _ => Ok(line.to_uppercase()),
+        }
     }
 
     /// Goal: a client that always has something more to ask does not put off the end. Method: one that asks
@@ -297,11 +308,57 @@ mod tests {
         assert_eq!(ask(&mut stream, "qdisc").unwrap(), Ok("QDISC".to_owned()));
         assert_eq!(ask(&mut stream, "bad").unwrap(), Err("no".to_owned()));
         assert_eq!(ask(&mut stream, "").unwrap(), Ok(String::new()));
-        let long = "x".repeat(REQUEST_MAX + 1);
-        assert!(ask(&mut stream, &long).unwrap().unwrap_err().contains("is the most"));
+        let mut long = "x".repeat(REQUEST_MAX);
+        assert_eq!(ask(&mut stream, &long).unwrap(), Ok("X".repeat(REQUEST_MAX)));
+        long.push('x');
+        let refused = "the line has 65537 bytes; 65536 is the most";
+        assert_eq!(ask(&mut stream, &long).unwrap(), Err(refused.to_owned()));
         drop(stream);
         bench.server = None;
         assert!(UnixStream::connect(&bench.path).is_err(), "the socket is closed");
+    }
+
+    /// Goal: what is no answer is told as that, and so is an instance that does not answer. Method: the other
+    /// end of a pair says something else, too much, or nothing.
+    #[test]
+    fn what_is_no_answer_is_told() {
+        for (said, why) in [
+            (&[2, 0, 0, 0, 5, b'x'][..], "the reply is none"),
+            (&[0, 0, 0, 0][..], "the reply is none"),
+            (&[2, 0, 0, 0, 0, 0xff][..], "the reply is none"),
+            (&u32::MAX.to_le_bytes()[..], "the message is too long"),
+        ] {
+            let (mut stream, mut other) = UnixStream::pair().unwrap();
+            other.write_all(said).unwrap();
+            assert_eq!(ask(&mut stream, "qdisc").unwrap_err().to_string(), why, "{said:?}");
+        }
+        let (mut stream, _other) = UnixStream::pair().unwrap();
+        let busy = "the instance is busy: it has not answered for 1 s; try again later";
+        assert_eq!(ask_within(&mut stream, "qdisc", Duration::from_secs(1)).unwrap(), Err(busy.to_owned()));
+    }
+
+    /// Goal: what is no socket is not replaced. Method: a folder at its place.
+    #[test]
+    fn a_folder_is_not_replaced() {
+        let path = std::env::temp_dir().join(format!("quietcore-folder-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        let refused = start_with(&path, LONG, upper).unwrap_err().to_string();
+        std::fs::remove_dir(&path).unwrap();
+        assert_eq!(refused, format!("{}: it cannot be replaced", path.display()));
+    }
+
+    /// Goal: a client that does not read its reply keeps no other one out, and has all of it in the end.
+    /// Method: a reply that no socket's buffer holds, and a second client before it is read.
+    #[test]
+    fn a_client_that_does_not_read_keeps_no_other_out() {
+        let bench = Bench::new("reads", LONG);
+        let mut late = bench.connect();
+        send(&mut late, b"all").unwrap();
+        let mut other = bench.connect();
+        assert_eq!(ask(&mut other, "first").unwrap(), Ok("FIRST".to_owned()));
+        let reply = receive(&mut late, super::REPLY_MAX).unwrap().unwrap();
+        assert_eq!((reply.len(), reply[0], reply[1]), (1 + (8 << 20), 0, b'x'));
+        assert_eq!(ask(&mut late, "again").unwrap(), Ok("AGAIN".to_owned()));
     }
 
     /// Goal: hostile clients are dropped, and the next one is served.
@@ -342,6 +399,22 @@ mod tests {
         assert!(told(&mut silent[0]).contains("busy"));
         let refused = ask(&mut silent[0], "too late").map_err(|error| error.kind());
         assert!(refused.is_err(), "its connection has ended: {refused:?}");
+    }
+
+    /// Goal: of a full house the one that was silent for the longest time goes, though it was the first.
+    /// Method: as many silent ones as there is room for, and one more.
+    #[test]
+    fn the_first_of_the_silent_goes() {
+        let bench = Bench::new("first", LONG);
+        let mut silent: Vec<UnixStream> = (0..CLIENTS_MAX).map(|_| bench.connect()).collect();
+        // All of them are in by then.
+        assert_eq!(ask(&mut silent[CLIENTS_MAX - 1], "in").unwrap(), Ok("IN".to_owned()));
+        let mut late = bench.connect();
+        assert_eq!(ask(&mut late, "late").unwrap(), Ok("LATE".to_owned()));
+        silent[0].set_read_timeout(Some(ANSWER_WITHIN)).unwrap();
+        let busy = "the instance is busy: it does not wait for a client that is silent; try again";
+        assert_eq!(told(&mut silent[0]), busy);
+        assert_eq!(ask(&mut silent[1], "still").unwrap(), Ok("STILL".to_owned()));
     }
 
     /// Goal: a client that says nothing, or half a request, is told so when its time is over; so is one that

@@ -102,3 +102,50 @@ from! {
     TunError => Tun,
     RelayError => Relay,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{InstanceError, RelayError, StartError, TcControlError, TunError};
+    use std::error::Error;
+    use std::io;
+
+    /// Goal: each reason is told with its place and, where there is one, the remedy or what the system said.
+    /// Method: one of each.
+    #[test]
+    fn each_reason_is_told() {
+        let gone = || io::Error::other("it is gone");
+        let taken = |pid| InstanceError::NameTaken { name: "qc".to_owned(), pid };
+        for (error, shown) in [
+            (taken(Some(77)), "an instance qc runs already (process 77)"),
+            (taken(None), "an instance qc runs already"),
+            (
+                InstanceError::FolderNotOwn("/x".into()),
+                "/x is not a folder of this user: remove it, or set XDG_RUNTIME_DIR",
+            ),
+            (InstanceError::FolderOpen("/x".into()), "/x is open to others: `chmod 700` it"),
+        ] {
+            assert_eq!(error.to_string(), shown);
+            assert!(error.source().is_none(), "{shown}");
+        }
+        for (error, shown) in [
+            (InstanceError::Record { path: "/x/qc.json".into(), error: gone() }, "/x/qc.json: it is gone"),
+            (
+                InstanceError::Socket { path: "/x/qc.sock".into(), error: gone() },
+                "there is no control socket at /x/qc.sock: it is gone",
+            ),
+        ] {
+            assert_eq!(error.to_string(), shown);
+            assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("it is gone"));
+        }
+        for error in [
+            InstanceError::from(StartError::NoCpu),
+            InstanceError::from(TcControlError::DeviceExists("eth1".to_owned())),
+            InstanceError::from(TunError::NamespaceTaken { name: "qc-a".to_owned() }),
+            InstanceError::from(RelayError::Loop(([127, 0, 0, 1], 9).into())),
+        ] {
+            let source = error.source().expect("what it is made of").to_string();
+            assert_eq!(error.to_string(), source);
+            assert!(source.len() > 10, "{source:?}");
+        }
+    }
+}

@@ -9,6 +9,7 @@
 use super::error::InstanceError;
 use crate::tun::NamespaceId;
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::Uid;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -16,6 +17,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// How long a name is waited for whose process is gone.
+const GONE_WITHIN: Duration = Duration::from_secs(1);
 
 /// What an instance says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,15 +99,20 @@ pub(super) struct TakenName {
 impl TakenName {
     /// Takes the name; also returns the record that a dead instance of that name left.
     pub(super) fn take(name: &str) -> Result<(Self, Option<InstanceRecord>), InstanceError> {
-        Self::take_in(&folder(), name)
+        Self::take_in(&folder(), name, GONE_WITHIN)
     }
 
-    fn take_in(folder: &Path, name: &str) -> Result<(Self, Option<InstanceRecord>), InstanceError> {
-        let path = folder.join(format!("{name}.json"));
+    /// Waits as long as `patience` for what a killed process has begun.
+    fn take_in(
+        folder: &Path,
+        name: &str,
+        patience: Duration,
+    ) -> Result<(Self, Option<InstanceRecord>), InstanceError> {
+        let path = record_of(folder, name);
         let failed = |error: std::io::Error| InstanceError::Record { path: path.clone(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         check_folder(folder)?;
-        let until = Instant::now() + Duration::from_secs(1);
+        let until = Instant::now() + patience;
         loop {
             let mut options = OpenOptions::new();
             let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -141,7 +150,8 @@ impl TakenName {
             self.file.rewind()?;
             self.file.write_all(&text)
         });
-        written.map_err(|error| InstanceError::Record { path: self.folder.join(&self.name), error })
+        let path = record_of(&self.folder, &self.name);
+        written.map_err(|error| InstanceError::Record { path, error })
     }
 
     /// Where its control socket is.
@@ -154,7 +164,7 @@ impl Drop for TakenName {
     fn drop(&mut self) {
         // Under the lock. What cannot be removed is found at the next start, without a lock.
         let _ = fs::remove_file(self.socket());
-        let _ = fs::remove_file(self.folder.join(format!("{}.json", self.name)));
+        let _ = fs::remove_file(record_of(&self.folder, &self.name));
         // Fails while other instances are in it.
         let _ = fs::remove_dir(&self.folder);
     }
@@ -205,27 +215,51 @@ fn read_record(file: &mut File) -> Option<InstanceRecord> {
     serde_json::from_str(&text).ok()
 }
 
+fn record_of(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.json"))
+}
+
 fn socket_of(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.sock"))
 }
 
-/// Where records and sockets are: /run/quietcore, or below a user's own runtime folder.
+/// Where records and sockets are.
 fn folder() -> PathBuf {
-    if rustix::process::geteuid().is_root() {
+    let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    folder_for(rustix::process::geteuid(), given, &std::env::temp_dir())
+}
+
+/// /run/quietcore, or below a user's own runtime folder if one is `given`.
+fn folder_for(user: Uid, given: Option<PathBuf>, temporary: &Path) -> PathBuf {
+    if user.is_root() {
         return PathBuf::from("/run/quietcore");
     }
-    let own = || std::env::temp_dir().join(format!("quietcore-{}", rustix::process::geteuid().as_raw()));
-    let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     // A relative path would depend on where the program was started.
-    given.filter(|folder| folder.is_absolute()).map_or_else(own, |folder| folder.join("quietcore"))
+    match given.filter(|folder| folder.is_absolute()) {
+        Some(folder) => folder.join("quietcore"),
+        None => temporary.join(format!("quietcore-{}", user.as_raw())),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        InstanceRecord, Life, NamespaceId, NamespaceRecord, TakenName, judge, running_in, start_in, start_of,
+        GONE_WITHIN, InstanceError, InstanceRecord, Life, NamespaceId, NamespaceRecord, TakenName, Uid,
+        check_folder, folder_for, judge, record_of, running_in, start_in, start_of,
     };
+    use rustix::fs::{FlockOperation, flock};
+    use std::fs::File;
     use std::os::unix::net::UnixListener;
+    use std::path::{Path, PathBuf};
+    use std::time::Duration;
+
+    fn take_in(folder: &Path, name: &str) -> Result<(TakenName, Option<InstanceRecord>), InstanceError> {
+        TakenName::take_in(folder, name, GONE_WITHIN)
+    }
+
+    fn test_folder(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("quietcore-{name}-{}", std::process::id()))
+    }
 
     fn record() -> InstanceRecord {
         InstanceRecord { name: "qc".into(), pid: 70, start: 900, ..InstanceRecord::default() }
@@ -257,32 +291,119 @@ mod tests {
     /// Goal: a name belongs to one; what a dead one left is handed out once; a drop leaves nothing.
     #[test]
     fn a_name_belongs_to_one() {
-        let folder = std::env::temp_dir().join(format!("quietcore-instances-{}", std::process::id()));
-        let (mut first, left) = TakenName::take_in(&folder, "qc").unwrap();
+        let folder = test_folder("instances");
+        let (mut first, left) = take_in(&folder, "qc").unwrap();
         assert_eq!(left, None);
         first.write(&InstanceRecord::of_this_process("qc", &["eth1".into()], &[])).unwrap();
-        let refused = TakenName::take_in(&folder, "qc").unwrap_err().to_string();
-        assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
+        let refused = take_in(&folder, "qc").unwrap_err().to_string();
+        assert_eq!(refused, format!("an instance qc runs already (process {})", std::process::id()));
         assert_eq!(running_in(&folder).len(), 0, "it does not listen yet");
         let listener = UnixListener::bind(first.socket()).unwrap();
         let found = running_in(&folder);
-        assert_eq!((found.len(), found[0].0.devices.as_slice()), (1, &["eth1".to_owned()][..]));
+        let own = InstanceRecord {
+            name: "qc".into(),
+            pid: std::process::id(),
+            start: start_of(std::process::id()).unwrap(),
+            devices: vec!["eth1".into()],
+            namespaces: Vec::new(),
+        };
+        assert_eq!(found.into_iter().map(|(record, _)| record).collect::<Vec<_>>(), [own]);
         // Killed: the lock is gone, the files are not, and the process has another start time.
         let namespace = NamespaceRecord { name: "qc-a".into(), id: NamespaceId::default() };
         let dead = InstanceRecord {
             start: 1,
             ..InstanceRecord::of_this_process("qc", &["eth1".into()], std::slice::from_ref(&namespace))
         };
+        assert_eq!(dead.namespaces, [namespace]);
         first.write(&dead).unwrap();
         drop(listener);
         let TakenName { file, .. } = &first;
-        rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock).unwrap();
+        flock(file, FlockOperation::Unlock).unwrap();
         std::mem::forget(first);
         assert_eq!(running_in(&folder).len(), 0, "its socket is closed");
-        let (second, left) = TakenName::take_in(&folder, "qc").unwrap();
+        let (second, left) = take_in(&folder, "qc").unwrap();
         assert_eq!(left, Some(dead));
         drop(second);
         assert!(!folder.exists(), "a drop leaves nothing");
+    }
+
+    /// Goal: the name of a process that was killed is waited for, as what it had begun holds the lock for a
+    /// moment; that of a living one is not. Method: another descriptor holds the lock, and lets it go.
+    #[test]
+    fn a_killed_ones_name_is_waited_for() {
+        let folder = test_folder("killed");
+        let (mut first, _) = take_in(&folder, "qc").unwrap();
+        first.write(&InstanceRecord { start: 1, ..record() }).unwrap();
+        let refused = TakenName::take_in(&folder, "qc", Duration::ZERO).unwrap_err();
+        assert_eq!(refused.to_string(), "an instance qc runs already (process 70)");
+        let file = first.file.try_clone().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                flock(&file, FlockOperation::Unlock).unwrap();
+            });
+            // Longer than the other thread takes on any machine.
+            let (second, left) = TakenName::take_in(&folder, "qc", Duration::from_secs(60)).unwrap();
+            assert_eq!(left.map(|left| left.start), Some(1));
+            std::mem::forget(second);
+        });
+        drop(first);
+        assert!(!folder.exists());
+    }
+
+    /// Goal: running instances are listed by name, and nothing but records is read. Method: two that started
+    /// in the other order, and a copy of a record under another name.
+    #[test]
+    fn running_instances_are_sorted() {
+        let folder = test_folder("sorted");
+        let start = |name: &str| {
+            let (mut taken, _) = take_in(&folder, name).unwrap();
+            taken.write(&InstanceRecord::of_this_process(name, &[], &[])).unwrap();
+            assert_eq!(taken.socket(), folder.join(format!("{name}.sock")));
+            let listener = UnixListener::bind(taken.socket()).unwrap();
+            (taken, listener)
+        };
+        let running = ["d", "b", "c", "a"].map(start);
+        let copy = folder.join("copy");
+        std::fs::copy(record_of(&folder, "a"), &copy).unwrap();
+        let names: Vec<_> = running_in(&folder).into_iter().map(|(record, _)| record.name).collect();
+        std::fs::remove_file(copy).unwrap();
+        drop(running);
+        assert_eq!(names, ["a", "b", "c", "d"]);
+        assert!(!folder.exists());
+    }
+
+    /// Goal: what cannot be read or written is told with its place. Method: a folder that is not there, one
+    /// where none can be, and a record whose file is open for reading only.
+    #[test]
+    fn what_cannot_be_written_is_named() {
+        let folder = test_folder("named");
+        let told = |error: InstanceError| error.to_string();
+        let missing = check_folder(&folder).map_err(told).unwrap_err();
+        assert!(missing.starts_with(&format!("{}: ", folder.display())), "{missing}");
+        let (taken, _) = take_in(&folder, "qc").unwrap();
+        let path = record_of(&folder, "qc");
+        let inside = take_in(&path.join("x"), "qc").map(drop).map_err(told).unwrap_err();
+        assert!(inside.starts_with(&format!("{}: ", path.join("x/qc.json").display())), "{inside}");
+        let file = File::open(&path).unwrap();
+        let mut read_only = TakenName { file, folder: folder.clone(), name: "qc".to_owned() };
+        let refused = read_only.write(&record()).map_err(told).unwrap_err();
+        assert!(refused.starts_with(&format!("{}: ", path.display())), "{refused}");
+        drop((read_only, taken));
+        assert!(!folder.exists());
+    }
+
+    /// Goal: each user has a folder of their own. Method: root, a user with a runtime folder, and one
+    /// without.
+    #[test]
+    fn each_user_has_a_folder() {
+        let (user, temporary) = (Uid::from_raw(1_007), Path::new("/tmp"));
+        let of = |user, given: Option<&str>| folder_for(user, given.map(PathBuf::from), temporary);
+        assert_eq!(of(Uid::ROOT, Some("/run/user/0")), Path::new("/run/quietcore"));
+        assert_eq!(of(user, Some("/run/user/1007")), Path::new("/run/user/1007/quietcore"));
+        for none in [None, Some("run/user/1007")] {
+            assert_eq!(of(user, none), Path::new("/tmp/quietcore-1007"), "{none:?}");
+        }
     }
 
     /// Goal: nothing is written to, or believed of, a folder that others can put things into. Method: one
@@ -290,7 +411,7 @@ mod tests {
     #[test]
     fn others_folders_are_not_used() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = std::env::temp_dir().join(format!("quietcore-others-{}", std::process::id()));
+        let folder = test_folder("others");
         let link = folder.with_extension("link");
         std::fs::create_dir(&folder).unwrap();
         let victim = folder.join("victim");
@@ -299,16 +420,20 @@ mod tests {
         std::os::unix::fs::symlink(&folder, &link).unwrap();
         let open_to =
             |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
-        for (mode, path) in [(0o777, &folder), (0o750, &folder), (0o700, &link)] {
+        let (open, not_own) = (
+            "is open to others: `chmod 700` it",
+            "is not a folder of this user: remove it, or set XDG_RUNTIME_DIR",
+        );
+        for (mode, path, why) in [(0o777, &folder, open), (0o750, &folder, open), (0o700, &link, not_own)] {
             open_to(mode);
-            let refused = TakenName::take_in(path, "qc").map(drop).unwrap_err().to_string();
-            assert!(refused.contains("folder") || refused.contains("chmod"), "{mode:o}: {refused}");
+            let refused = take_in(path, "qc").map(drop).unwrap_err().to_string();
+            assert_eq!(refused, format!("{} {why}", path.display()), "{mode:o}");
         }
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
         std::fs::remove_file(folder.join("qc.json")).unwrap();
         // An instance as it is, but where others could have put it.
         open_to(0o700);
-        let (mut first, _) = TakenName::take_in(&folder, "qc").unwrap();
+        let (mut first, _) = take_in(&folder, "qc").unwrap();
         first.write(&record()).unwrap();
         let listener = UnixListener::bind(first.socket()).unwrap();
         assert_eq!(running_in(&folder).len(), 1);

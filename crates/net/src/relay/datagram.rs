@@ -59,6 +59,31 @@ mod tests {
     use quietcore_qdisc::Packet;
     use std::net::SocketAddr;
 
+    /// Goal: the headers are those of the datagram, for filters on any byte of them. Method: both versions,
+    /// byte by byte.
+    #[test]
+    fn the_headers_are_made_anew() {
+        let made = |from: &str, to: &str| {
+            let [from, to] = [from, to].map(|address| address.parse::<SocketAddr>().expect("an address"));
+            packet(from, to, b"abc").bytes().to_vec()
+        };
+        let four = [
+            &[0x45, 0, 0, 31, 0, 0, 0x40, 0, 64, 17, 0, 0, 127, 0, 0, 1, 127, 0, 0, 2][..],
+            &[0x03, 0xe8, 0, 53, 0, 11, 0, 0],
+            b"abc",
+        ];
+        assert_eq!(made("127.0.0.1:1000", "127.0.0.2:53"), four.concat());
+        let address = |last: u8| [&[0; 15][..], &[last]].concat();
+        let six = [
+            &[0x60, 0, 0, 0, 0, 11, 17, 64][..],
+            &address(1),
+            &address(2),
+            &[0x03, 0xe8, 0, 53, 0, 11, 0, 0],
+            b"abc",
+        ];
+        assert_eq!(made("[::1]:1000", "[::2]:53"), six.concat());
+    }
+
     /// Goal: what is made is an IP packet with those addresses, and what was in it comes out. Method: both
     /// versions, the empty datagram and the longest.
     #[test]

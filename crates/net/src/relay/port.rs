@@ -216,10 +216,17 @@ impl PeerExit {
 
 #[cfg(test)]
 mod tests {
-    use super::{Port, RelayEnd, Sharing, share};
+    use super::{EntryReceiver, PeerEntry, PeerExit, Port, RelayEnd, Sharing, datagram, share};
+    use crate::device::Device;
+    use crate::network::Network;
+    use crate::options::DeviceOptions;
+    use crate::receive::{Receive, Received};
+    use quietcore_live::{CpuId, Machine};
+    use rustix::event::epoll;
     use rustix::net::{AddressFamily, SocketType, sockopt};
     use rustix::process::Uid;
     use std::net::{SocketAddr, UdpSocket};
+    use std::sync::Arc;
 
     /// With which of the two options a socket of this thread's user can have `address`, too.
     fn intruders(address: SocketAddr) -> Vec<&'static str> {
@@ -266,5 +273,77 @@ mod tests {
         assert_eq!(intruders(port.end.listen), [""; 0]);
         let shared = [&port.of_peer, &port.of_strangers].map(sockopt::socket_reuseport);
         assert_eq!(shared, [Ok(false); 2], "neither lets another one in, whatever the other one does");
+    }
+
+    /// Goal: a port knows which addresses it has. Method: its own, that of a neighbour, another port; and one
+    /// that listens everywhere on this host.
+    #[test]
+    fn a_port_knows_its_addresses() {
+        let open = |listen: &str| {
+            let end = RelayEnd { listen: listen.parse().unwrap(), peer: "127.0.0.1:9".parse().unwrap() };
+            Port::open(end).unwrap()
+        };
+        let (one, all) = (open("127.0.0.1:0"), open("0.0.0.0:0"));
+        let is_at =
+            |port: &Port, ip: &str, number: u16| port.is_at(SocketAddr::new(ip.parse().unwrap(), number));
+        let number = one.end.listen.port();
+        assert!(is_at(&one, "127.0.0.1", number));
+        assert!(!is_at(&one, "127.0.0.2", number) && !is_at(&one, "127.0.0.1", number ^ 1));
+        let number = all.end.listen.port();
+        assert!(is_at(&all, "127.0.0.2", number));
+        assert!(!is_at(&all, "192.0.2.1", number) && !is_at(&all, "127.0.0.2", number ^ 1));
+    }
+
+    /// Goal: what comes in is counted, as far as the budget goes, and nothing after the end. Method: a socket
+    /// that is not connected, so that strangers reach it, too: three datagrams of the peer, one of a
+    /// stranger.
+    #[test]
+    fn what_comes_in_is_counted() {
+        let (network, builder) = Network::new(Machine::builder().lanes("0".parse().unwrap()));
+        let machine = builder.start().unwrap();
+        let device = Device::new(&network, machine, DeviceOptions::new(1), |_, _| Ok(())).unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let [peer, stranger] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let end = RelayEnd { listen: socket.local_addr().unwrap(), peer: peer.local_addr().unwrap() };
+        let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap());
+        let entry = Arc::new(PeerEntry::new(end, socket, Arc::new(device), epoll, 0).unwrap());
+        let receive = |budget| EntryReceiver(Arc::clone(&entry)).receive(CpuId::new(0).unwrap(), budget);
+        let counted = || {
+            let counts = entry.counts();
+            (counts.packets, counts.bytes, counts.dropped, counts.refused)
+        };
+        for length in [50, 600, 7_000] {
+            peer.send_to(&vec![1; length], end.listen).unwrap();
+        }
+        stranger.send_to(b"hello", end.listen).unwrap();
+        assert_eq!((receive(2), counted()), (Received::More, (2, 650, 0, 0)));
+        assert_eq!((receive(64), counted()), (Received::Done, (3, 7_650, 1, 0)));
+        peer.send_to(b"late", end.listen).unwrap();
+        entry.close();
+        assert_eq!((receive(64), counted()), (Received::Done, (3, 7_650, 1, 0)));
+        assert!(UdpSocket::bind(end.listen).is_ok(), "the socket is closed");
+        machine.shutdown();
+    }
+
+    /// Goal: what goes out is counted: sent, refused by the peer's host, not taken by the kernel. Method: a
+    /// closed port of loopback, whose refusal is there before the next datagram; one that is too long.
+    #[test]
+    fn what_goes_out_is_counted() {
+        let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(closed).unwrap();
+        let from = "127.0.0.1:7".parse().unwrap();
+        let exit = PeerExit::new(from, socket);
+        let send = |length: usize| {
+            assert!(exit.transmit(datagram::packet(from, closed, &vec![1; length])).is_ok());
+            let counts = exit.counts();
+            (counts.packets, counts.bytes, counts.dropped, counts.refused)
+        };
+        assert_eq!(send(50), (1, 50, 0, 0));
+        assert_eq!(send(600), (2, 650, 0, 1), "the first one's refusal is told, and the second is sent");
+        assert_eq!(send(65_508), (2, 650, 1, 1), "one byte more than a datagram has");
+        exit.close();
+        assert_eq!(send(7), (2, 650, 1, 1), "not after the end");
     }
 }

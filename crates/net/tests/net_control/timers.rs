@@ -50,6 +50,58 @@ fn the_delay_timer_runs() {
     assert_eq!(world.device.statistics(0).delay_timers, 0);
 }
 
+/// A fifo that lets nothing go before its delay timer has gone off, which each packet asks for.
+#[derive(Debug)]
+struct Held {
+    queue: Fifo<Parcel>,
+    delays: DelayTimer,
+}
+
+impl Qdisc<Parcel> for Held {
+    fn kind(&self) -> &'static str {
+        "held"
+    }
+
+    fn enqueue(&mut self, now: Nanos, packet: Parcel) -> Enqueued {
+        self.delays = DelayTimer::Until(Nanos(now.0 + 1_000_000));
+        self.queue.enqueue(now, packet)
+    }
+
+    fn dequeue(&mut self, now: Nanos) -> Dequeued<Parcel> {
+        if self.delays == DelayTimer::Idle { self.queue.dequeue(now) } else { Dequeued::Empty }
+    }
+
+    fn reset(&mut self, now: Nanos) {
+        self.queue.reset(now);
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.queue.statistics()
+    }
+
+    fn delays(&self) -> DelayTimer {
+        self.delays
+    }
+
+    fn end_delays(&mut self, _: Nanos) {
+        self.delays = DelayTimer::Idle;
+    }
+}
+
+/// Goal: each run of the delay timer is counted once, and ends delays. Method: a discipline that lets nothing
+/// go before that, one packet at a time.
+#[test]
+fn each_delay_ends_by_one_timer() {
+    let world = World::new(1);
+    world.device.graft(0, Held { queue: Fifo::new(FifoLimit::Packets(10)), delays: DelayTimer::Idle });
+    for count in 1..=3 {
+        world.send(parcel(1, 100));
+        world.gate.pass(1);
+        assert_eq!(world.device.statistics(0).delay_timers, count);
+    }
+    assert_eq!(world.device.statistics(0).watchdogs, 0);
+}
+
 /// Goal: two disciplines ask for one timer, and a change tells whether there is one. Method: `delays` of cbq
 /// before and after its class waits for it, through a change where it runs.
 #[test]
