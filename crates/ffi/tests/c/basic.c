@@ -75,7 +75,16 @@ static void versions(void) {
     options.spare_lanes = 99999; /* beyond what the older structure has */
     options.size = offsetof(qc_machine_options, spare_lanes);
     EXPECT(QC_OK, qc_machine_start(&options, &machine));
+    EXPECT(QC_OK, qc_machine_shutdown(machine));
+    options.size = sizeof options.size;
+    EXPECT(QC_OK, qc_machine_start(&options, &machine));
+    qc_isolation isolation = { .size = sizeof isolation.size, .evacuated = 77 };
+    EXPECT(QC_OK, qc_machine_set_isolated(machine, "", &isolation));
+    CHECK(isolation.size == sizeof isolation.size && isolation.evacuated == 77);
     qc_stats stats = QC_STATS_INIT;
+    EXPECT(QC_OK, qc_stats_get(machine, &stats));
+    CHECK(stats.size == sizeof stats && stats.lateness_count == 0); /* nothing has run */
+    CHECK(stats.lateness_p50 == 0 && stats.lateness_p99 == 0);
     stats.size = offsetof(qc_stats, cancelled);
     stats.cancelled = 77;
     EXPECT(QC_OK, qc_stats_get(machine, &stats));

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static qc_machine *machine;
-static uint32_t first_cpu;
+static uint32_t own_cpu;
 
 static struct {
     qc_timer timer;
@@ -23,7 +23,7 @@ static void count(void *argument, const qc_run *run) {
     (void)argument;
     one.thread = pthread_self();
     one.cpu = run->cpu;
-    if (lane != NULL && one.cpu == first_cpu && pthread_equal(pthread_self(), one.thread)) {
+    if (lane != NULL && one.cpu == own_cpu && pthread_equal(pthread_self(), one.thread)) {
         qc_result turned = qc_cpu_turn(lane, NULL);
         CHECK(turned == QC_ERROR_WOULD_BLOCK || turned == QC_ERROR_WRONG_THREAD);
     }
@@ -55,7 +55,7 @@ static void *from_another_thread(void *argument) {
     nap(30 * MS); /* the lane waits by then */
     EXPECT(QC_ERROR_WRONG_THREAD, qc_cpu_turn(lane, NULL));
     EXPECT(QC_ERROR_WRONG_THREAD, qc_cpu_release(lane));
-    EXPECT(0, qc_timer_arm_on(&one.timer, first_cpu, qc_now(machine)));
+    EXPECT(0, qc_timer_arm_on(&one.timer, own_cpu, qc_now(machine)));
     return argument;
 }
 
@@ -86,19 +86,18 @@ int main(int argument_count, char **arguments) {
     EXPECT(QC_ERROR_INVALID, qc_cpu_claim(machine, 0, 0, NULL));
     EXPECT(QC_OK, qc_cpu_release(NULL));
     qc_result claimed = QC_ERROR_NO_LANE;
-    for (; claimed == QC_ERROR_NO_LANE && first_cpu < 1024; first_cpu++)
-        claimed = qc_cpu_claim(machine, first_cpu, QC_CPU_KICK_FD, &lane);
-    first_cpu--;
+    for (own_cpu = 1024; claimed == QC_ERROR_NO_LANE && own_cpu > 0;)
+        claimed = qc_cpu_claim(machine, --own_cpu, QC_CPU_KICK_FD, &lane);
     EXPECT(QC_OK, claimed);
     qc_cpu *second = NULL;
-    EXPECT(QC_ERROR_BUSY, qc_cpu_claim(machine, first_cpu, 0, &second));
+    EXPECT(QC_ERROR_BUSY, qc_cpu_claim(machine, own_cpu, 0, &second));
     EXPECT(QC_ERROR_INVALID, qc_cpu_park(lane));
     EXPECT(QC_ERROR_INVALID, qc_cpu_block_end(lane));
 
     EXPECT(QC_OK, qc_timer_init(&one.timer, machine, count, NULL, QC_TIMER_TICK | QC_TIMER_PINNED));
     EXPECT(0, qc_timer_arm_after(&one.timer, 3 * MS));
     play_until(1, 0);
-    CHECK(pthread_equal(one.thread, pthread_self()) && one.cpu == first_cpu);
+    CHECK(pthread_equal(one.thread, pthread_self()) && one.cpu == own_cpu);
 
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, from_another_thread, NULL) == 0);
@@ -117,7 +116,7 @@ int main(int argument_count, char **arguments) {
 
     EXPECT(QC_OK, qc_cpu_release(lane));
     lane = NULL;
-    EXPECT(QC_OK, qc_cpu_claim(machine, first_cpu, 0, &lane));
+    EXPECT(QC_OK, qc_cpu_claim(machine, own_cpu, 0, &lane));
     EXPECT(QC_ERROR_INVALID, qc_cpu_kick_fd(lane));
     EXPECT(0, qc_timer_arm_after(&one.timer, 2 * MS));
     while (atomic_load(&one.runs) < 4) {
@@ -133,14 +132,14 @@ int main(int argument_count, char **arguments) {
     EXPECT(QC_OK, qc_machine_set_isolated(machine, "", NULL));
     EXPECT(QC_ERROR_INVALID, qc_machine_set_isolated(machine, NULL, NULL));
     EXPECT(QC_ERROR_INVALID, qc_machine_set_isolated(machine, "4000", &isolation));
-    EXPECT(QC_OK, qc_cpu_claim(machine, first_cpu, 0, &lane));
+    EXPECT(QC_OK, qc_cpu_claim(machine, own_cpu, 0, &lane));
     in_a_forked_child();
     EXPECT(QC_OK, qc_machine_shutdown(machine));
     EXPECT(QC_ERROR_SHUT_DOWN, qc_cpu_turn(lane, NULL));
     EXPECT(QC_ERROR_SHUT_DOWN, qc_cpu_park(lane));
     EXPECT(QC_OK, qc_cpu_release(lane));
     EXPECT(QC_ERROR_SHUT_DOWN, qc_machine_set_isolated(machine, "", NULL));
-    EXPECT(QC_ERROR_SHUT_DOWN, qc_cpu_claim(machine, first_cpu, 0, &lane));
+    EXPECT(QC_ERROR_SHUT_DOWN, qc_cpu_claim(machine, own_cpu, 0, &lane));
     puts("lanes: done");
     return 0;
 }

@@ -97,6 +97,7 @@ static void misaligned(void) {
     EXPECT(QC_ERROR_INVALID, qc_machine_default(odd));
     EXPECT(QC_ERROR_INVALID, qc_machine_shutdown(odd));
     EXPECT(QC_ERROR_INVALID, qc_machine_set_isolated(NULL, "", odd));
+    CHECK(qc_now(odd) == 0);
     EXPECT(QC_ERROR_INVALID, qc_stats_get(NULL, odd));
     EXPECT(QC_ERROR_INVALID, qc_stats_get(odd, odd));
     EXPECT(QC_ERROR_INVALID, qc_cpu_claim(NULL, 0, 0, odd));
