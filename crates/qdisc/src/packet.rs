@@ -116,14 +116,17 @@ mod tests {
         assert!(!packet.mark_congestion() && !packet.matches(&any()));
     }
 
-    /// Goal: bytes are copied, and one bit of them is flipped. Method: bits and bytes that are taken modulo;
-    /// no bytes, of which no bit can be.
+    /// Goal: bytes are copied, and one bit of them is flipped. Method: bits and bytes that are taken modulo,
+    /// of three bytes and of one; no bytes, of which no bit can be.
     #[test]
     fn bytes_of_which_nothing_is_known() {
         let mut bytes = vec![0_u8; 3];
         bytes.corrupt(7, 13);
         assert_eq!((&bytes, bytes.duplicate()), (&vec![0, 0b10_0000, 0], Some(vec![0, 0b10_0000, 0])));
         assert!(!bytes.mark_congestion() && !bytes.matches(&any()));
+        let mut one = vec![0_u8];
+        one.corrupt(7, 3);
+        assert_eq!(one, [0b1000]);
         let mut none: Vec<u8> = vec![];
         none.corrupt(7, 13);
         assert_eq!(none, [0_u8; 0]);

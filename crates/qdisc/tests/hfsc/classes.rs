@@ -42,8 +42,8 @@ fn a_priority_names_a_leaf() {
     assert_eq!(queue.statistics().dropped, 3);
 }
 
-/// Goal: the moments of a guarantee are exact. Method: 1000 bytes per second, packets of 100 bytes; and a
-/// burst of twice that for 200 ms.
+/// Goal: the moments of a guarantee are exact, and after a reset they are those of the beginning. Method:
+/// 1000 bytes per second, packets of 100 bytes; and a burst of twice that for 200 ms.
 #[test]
 fn a_guarantee_alone_paces() {
     let burst = ServiceCurve::two_piece(2_000, Nanos(200 * MILLISECOND), 1_000);
@@ -52,14 +52,19 @@ fn a_guarantee_alone_paces() {
     for (curve, moments) in expected {
         let (mut queue, mut now) = (Hfsc::new(), Nanos(0));
         queue.add_class(None, name(1), guarantee(curve)).expect("it can be");
-        (0..7).for_each(|_| assert!(queue.enqueue(now, packet(1, 100)).is_accepted()));
-        for moment in moments {
-            assert_eq!(now, Nanos(moment * MILLISECOND), "{curve:?}");
-            assert!(queue.dequeue(now).packet().is_some());
-            now = throttled(queue.dequeue(now));
+        for round in 1..=2 {
+            let begin = now;
+            (0..7).for_each(|_| assert!(queue.enqueue(now, packet(1, 100)).is_accepted()));
+            for moment in moments {
+                assert_eq!(now, Nanos(begin.0 + moment * MILLISECOND), "{curve:?}, round {round}");
+                assert!(queue.dequeue(now).packet().is_some());
+                now = throttled(queue.dequeue(now));
+            }
+            assert_eq!(queue.statistics().overlimits, 6 * round);
+            let counted = queue.class_statistics(name(1)).expect("it is there");
+            assert_eq!(counted.realtime_bytes, 600 * round);
+            queue.reset(now);
         }
-        assert_eq!(queue.statistics().overlimits, 6);
-        assert_eq!(queue.class_statistics(name(1)).expect("it is there").realtime_bytes, 600);
     }
 }
 
