@@ -328,3 +328,148 @@ fn packets_in_queues() {
     "#;
     assert_figures("rate", rate);
 }
+
+/// Goal: real-time threads that give way to each other. Method: six of two priorities on two CPUs that are
+/// busy with them most of the time; then the same on CPUs that go offline, stop and become isolated.
+#[test]
+fn threads_that_move() {
+    let threads = r#"
+        seed = 7
+        duration = "120ms"
+        [machine]
+        cpus = 2
+        [[load.realtime]]
+        cpus = "all"
+        threads = 3
+        priority = 60
+        interval = "4ms"
+        step = "130us"
+        work = "1ms"
+        [[load.realtime]]
+        cpus = "all"
+        threads = 3
+        priority = 40
+        interval = "5ms"
+        step = "130us"
+        work = "1200us"
+        [[load.sleeper]]
+        cpus = "1"
+        run = "130us"
+        sleep = "2ms"
+        rt = true
+        [[load.driver]]
+        cpus = "0"
+        period = "7ms"
+        jitter = "2ms"
+        delay = "2ms"
+        work = "61us"
+    "#;
+    assert_figures("threads", threads);
+    let faults = r#"
+        [[fault.stall]]
+        cpus = "1-2"
+        blocked = "3ms"
+        every = "11ms"
+        [[fault.isolation]]
+        cpus = "1-3"
+        every = "5ms"
+        [[fault.hotplug]]
+        cpus = "2-3"
+        every = "7ms"
+        [[load.softirq]]
+        cpus = "0-2"
+        vector = "NET_RX"
+        interval = "700us"
+        least = "3us"
+        median = "60us"
+        most = "2ms"
+        tail = 1.3
+    "#;
+    assert_figures("threads-faults", &format!("{}{faults}", threads.replace("cpus = 2", "cpus = 4")));
+}
+
+/// Goal: softirqs that are more than a CPU can do at once. Method: storms beside a thread that leaves little
+/// time, with each answer to it and each rule for ksoftirqd.
+#[test]
+fn storms_of_softirqs() {
+    for (awareness, ksoftirqd) in
+        [("none", "preempted"), ("none", "whole"), ("defer", "preempted"), ("defer", "whole")]
+    {
+        let text = format!(
+            r#"
+            seed = 11
+            duration = "40ms"
+            [machine]
+            cpus = 2
+            awareness = {awareness:?}
+            ksoftirqd = {ksoftirqd:?}
+            defer_limit = "600us"
+            [[load.softirq]]
+            cpus = "0"
+            vector = "NET_RX"
+            interval = "110us"
+            least = "5us"
+            median = "50us"
+            most = "1ms"
+            tail = 1.4
+            [[load.softirq]]
+            cpus = "0"
+            vector = "BLOCK"
+            interval = "900us"
+            least = "5us"
+            median = "90us"
+            most = "1ms"
+            tail = 1.5
+            [[load.realtime]]
+            cpus = "0"
+            pinned = true
+            priority = 50
+            interval = "3ms"
+            work = "1100us"
+            [[load.busy]]
+            cpus = "0"
+            normal = true
+            chunk = "300us"
+            "#
+        );
+        assert_figures(&format!("storm-{awareness}-{ksoftirqd}"), &text);
+    }
+}
+
+/// Goal: more packets than a poll or a queue takes. Method: three queues of one CPU whose packets come
+/// together; a stream whose window is larger than its queue, so that some are sent again.
+#[test]
+fn packets_beyond_a_limit() {
+    let many = r#"
+        seed = 12
+        duration = "12ms"
+        [machine]
+        cpus = 2
+        [[load.packets]]
+        cpus = "0"
+        window = 400
+        work = "230ns"
+        copy = "190ns"
+        transmit = "110ns"
+        coalesce = "500us"
+        wire = "45us"
+        tc = ["qdisc add dev e parent 1:1 netem delay 200us", "qdisc add dev e parent 1:2 netem delay 300us",
+              "qdisc add dev e parent 1:3 netem delay 100us"]
+    "#;
+    assert_figures("many", many);
+    let full = r#"
+        seed = 13
+        duration = "20ms"
+        [machine]
+        cpus = 2
+        [[load.packets]]
+        cpus = "all"
+        window = 60
+        work = "230ns"
+        copy = "190ns"
+        transmit = "110ns"
+        coalesce = "30us"
+        tc = ["qdisc add dev e parent 1:1 netem limit 25 delay 2ms", "qdisc add dev e parent 1:2 netem limit 40 delay 1ms"]
+    "#;
+    assert_figures("full", full);
+}

@@ -11,6 +11,7 @@ mod recorder;
 
 pub(crate) use names::{NUMBERS, NamedFigure};
 pub use packets::PacketFigures;
+pub(crate) use realtime::Lateness;
 pub use realtime::{CyclicThread, RaiseFigures, RealtimeFigures, SoftirqFigures};
 pub(crate) use recorder::Recorder;
 

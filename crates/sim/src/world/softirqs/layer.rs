@@ -106,18 +106,8 @@ impl SoftirqLayer<'_> {
             return;
         }
         let tick = self.plan().tick.0;
-        let (expires, seen_at) = (timer.expires, timer.seen_at);
-        let late = self.now().saturating_sub(expires.max(seen_at));
-        // The wheel may add a seventh of the delay.
-        let allowed = (timer.delay / 7).max(tick) + tick;
-        let figures = self.raise_figures();
-        // The wheel adds a tick to what is to be due now.
-        if seen_at >= expires + tick {
-            figures.overdue += 1;
-            figures.overdue_ns_max = figures.overdue_ns_max.max(late);
-        }
-        figures.late += u64::from(late > allowed);
-        figures.late_ns_max = figures.late_ns_max.max(late.saturating_sub(allowed));
+        let lateness = timer.lateness(self.now(), tick);
+        self.raise_figures().count(lateness);
     }
 
     /// What holds between any two events, whatever softirqs and real-time tasks do.

@@ -23,8 +23,8 @@ impl TimerLayer<'_> {
         figures.expiries += 1;
         figures.remote += u64::from(is_remote);
         figures.foreign_pulled += u64::from(is_foreign && is_remote);
-        figures.early += u64::from(now < timer.expires);
-        figures.pinned_away += u64::from(timer.is_pinned && cpu != armed_on);
+        figures.early += u64::from(timer.is_early(now));
+        figures.pinned_away += u64::from(timer.is_pinned_away(cpu));
         if is_foreign {
             self.run.recorder.foreign(id(cpu));
         }
@@ -44,10 +44,6 @@ impl TimerLayer<'_> {
         let retries = if faults.lost_kicks.percent > 0 { faults.lost_kicks.span * 100 } else { 0 };
         let callbacks: u64 = self.plan().loads.iter().map(|load| load.longest()).max().unwrap_or(0);
         let slack = blocked + retries + faults.late_wakeups.span + 100 * callbacks + 10 * self.plan().tick.0;
-        let is_lost = |timer: &&SimTimer| {
-            let bound = timer.expires + timer.delay / 7 + slack;
-            timer.is_pending && !timer.is_deferrable && bound < self.run().end
-        };
-        self.all.iter().filter(is_lost).count() as u64
+        self.all.iter().filter(|timer| timer.is_lost(slack, self.run().end)).count() as u64
     }
 }

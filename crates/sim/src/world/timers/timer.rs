@@ -1,5 +1,6 @@
 //! A timer of a load: what it is for, and what the simulator knows of it beside the machine.
 
+use crate::figures::Lateness;
 use quietcore_core::{ExactId, TimerId, TimerOptions};
 
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +76,39 @@ impl SimTimer {
     }
 }
 
+impl SimTimer {
+    /// Whether it runs before the moment it was armed for; contract: never.
+    pub(crate) const fn is_early(&self, now: u64) -> bool {
+        now < self.expires
+    }
+
+    /// Whether it is pinned and runs on `cpu`, which is another one; contract: only when its own is offline.
+    pub(crate) const fn is_pinned_away(&self, cpu: u16) -> bool {
+        self.is_pinned && cpu != self.armed_on
+    }
+
+    /// What the wheel may add to its delay.
+    const fn granule(&self) -> u64 {
+        self.delay / 7
+    }
+
+    /// Whether it should have run before `end`, however it is late by up to `slack`.
+    pub(crate) const fn is_lost(&self, slack: u64, end: u64) -> bool {
+        self.is_pending && !self.is_deferrable && self.expires + self.granule() + slack < end
+    }
+
+    /// How late it runs, counted from when others see that it is armed; how late it may; whether it was to
+    /// be due before that.
+    pub(crate) fn lateness(&self, now: u64, tick: u64) -> Lateness {
+        Lateness {
+            late: now.saturating_sub(self.expires.max(self.seen_at)),
+            allowed: self.granule().max(tick) + tick,
+            // The wheel adds a tick to what is to be due now.
+            is_overdue: self.seen_at >= self.expires + tick,
+        }
+    }
+}
+
 impl TimerRole {
     /// What recordings call the callback.
     pub(crate) const fn callback_name(self) -> &'static [u8] {
@@ -87,5 +121,49 @@ impl TimerRole {
             Self::Scripted(_) => b"scripted",
             Self::Watchdog(_) => b"qdisc_watchdog",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SimTimer, TimerKey, TimerRole};
+    use crate::figures::Lateness;
+    use quietcore_core::{Machine, SequentialLock, Settings, TimerOptions, topology::Topology};
+
+    /// Of CPU 3, armed for 7,000 with a delay of 700, which others see from 6,500 on.
+    fn timer(options: TimerOptions) -> SimTimer {
+        let topology = Topology::builder(4).build().expect("CPUs");
+        let machine = Machine::<SequentialLock, u32>::new(topology, Settings::default());
+        let key = TimerKey::Wheel(machine.expect("no CPU is isolated").add_timer(options, 7));
+        let timer = SimTimer::new(key, TimerRole::Guard, options);
+        SimTimer { expires: 7_000, delay: 700, armed_on: 3, seen_at: 6_500, is_pending: true, ..timer }
+    }
+
+    /// Goal: what must not be is seen when it is. Method: each promise at its edge, and beyond it.
+    #[test]
+    fn broken_promises_are_seen() {
+        let (plain, pinned) = (timer(TimerOptions::new()), timer(TimerOptions::new().pinned()));
+        assert_eq!([6_999, 7_000].map(|now| plain.is_early(now)), [true, false]);
+        assert_eq!([2, 3].map(|cpu| pinned.is_pinned_away(cpu)), [true, false]);
+        assert!(!plain.is_pinned_away(2), "it may run anywhere");
+        // A seventh of its delay and the slack: 7,000 + 100 + 50.
+        assert_eq!([7_150, 7_151].map(|end| plain.is_lost(50, end)), [false, true]);
+        assert!(!SimTimer { is_pending: false, ..plain }.is_lost(50, 9_000), "it ran");
+        assert!(
+            !timer(TimerOptions::new().deferrable()).is_lost(50, 9_000),
+            "it waits for its CPU to wake up"
+        );
+    }
+
+    /// Goal: a timer may be late by a tick and by what the wheel adds, a tick at least; one that was armed
+    /// for what has passed counts from when it was seen. Method: long and short ticks, three moments.
+    #[test]
+    fn lateness_is_counted_from_when_it_can_be_seen() {
+        let plain = timer(TimerOptions::new());
+        let lateness = |late, allowed, is_overdue| Lateness { late, allowed, is_overdue };
+        assert_eq!(plain.lateness(7_030, 40), lateness(30, 140, false));
+        assert_eq!(plain.lateness(6_990, 400), lateness(0, 800, false));
+        let seen_at = |seen_at| SimTimer { seen_at, ..plain }.lateness(7_500, 400);
+        assert_eq!([7_399, 7_400].map(seen_at), [lateness(101, 800, false), lateness(100, 800, true)]);
     }
 }
