@@ -151,6 +151,22 @@ fn the_first_throttled_band_is_waited_for() {
     assert_eq!(queue.dequeue(NOW), Dequeued::Empty);
 }
 
+/// Goal: what a band has dropped stays counted when it goes, and what it held is dropped then. Method: seven
+/// packets for a band with room for two, and one for a band that stays.
+#[test]
+fn what_a_band_dropped_stays_counted() {
+    let mut queue = Prio::new(PrioSettings::default()).expect("defaults");
+    let short = Fifo::new(FifoLimit::Packets(2));
+    assert!(queue.graft_inner(NOW, class(3), Some(Box::new(short))));
+    let taken = (0..7).filter(|id| queue.enqueue_to(NOW, class(3), urgent(*id, 0)).is_accepted()).count();
+    assert!(queue.enqueue_to(NOW, class(1), urgent(7, 0)).is_accepted());
+    let figures = |queue: &Prio<Parcel>| (queue.statistics().dropped, queue.statistics().qlen);
+    assert_eq!((taken, figures(&queue)), (2, (5, 3)));
+    let two = PrioSettings { bands: 2, priomap: [1; 16], ..PrioSettings::default() };
+    queue.change(two).expect("bands that are there");
+    assert_eq!(figures(&queue), (7, 1));
+}
+
 /// Goal: a class of another discipline says nothing, whatever its number. Method: priorities that name
 /// classes of 1: and of 8: to a prio that is 9:, and its own; and one that names none.
 #[test]

@@ -270,8 +270,8 @@ fn one_list_at_a_time() {
     assert!(queue.schedule());
 }
 
-/// Goal: a discipline without a second timer is never asked for one, and what comes back is counted. Method:
-/// a netem, and a driver that takes one of two.
+/// Goal: a discipline without a second timer is never asked for one, and what comes back is counted, of this
+/// discipline only. Method: a netem, and a driver that takes one of two; then another discipline.
 #[test]
 fn statistics_have_what_came_back() {
     let netem = Netem::new(NetemSettings::default(), || 4, Nanos(0)).expect("defaults");
@@ -288,6 +288,9 @@ fn statistics_have_what_came_back() {
     assert_eq!((told.qlen, told.backlog, told.requeues), (1, 60, 1));
     assert_eq!(queue.arm_delays(), None);
     assert!(queue.holds_packets());
+    let (_, gone) = queue.graft(Box::new(Fifo::new(FifoLimit::Packets(7))));
+    let told = queue.statistics();
+    assert_eq!((gone.len(), told.qlen, told.backlog, told.requeues), (1, 0, 0, 0), "another one begins");
 }
 
 /// Goal: a queue that begins with a discipline that has a second timer asks for it, once for each moment.

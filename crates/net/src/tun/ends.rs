@@ -227,3 +227,70 @@ impl Receive for TunEntry {
         received
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tcp_segment::tcp_segment;
+    use super::{EpollToken, TunDriver, TunExit, TunExits};
+    use crate::driver::Driver;
+    use crate::tun::Offload;
+    use quietcore_qdisc::IpPacket;
+    use rustix::event::Timespec;
+    use rustix::event::epoll::{self, CreateFlags, EventFlags};
+    use rustix::io::Errno;
+    use std::collections::VecDeque;
+    use std::io::{PipeReader, Read, pipe};
+    use std::sync::Arc;
+
+    /// A device whose only queue is written to a pipe, and what reads from that.
+    fn driver() -> (TunDriver, PipeReader) {
+        let (reader, writer) = pipe().expect("a pipe");
+        rustix::io::ioctl_fionbio(&writer, true).expect("it may be");
+        let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC).expect("an epoll"));
+        let exit =
+            TunExit::new(&writer.into(), Offload::On, &epoll, EpollToken::of_exit(1, 2, 4)).expect("its end");
+        (TunDriver(Arc::new(TunExits { queues: vec![exit], epoll })), reader)
+    }
+
+    /// Three segments that are written at once, and a packet that is not.
+    fn packets() -> VecDeque<IpPacket> {
+        let segment = |at: u32| IpPacket::new(tcp_segment(20, 7, at * 100, 0, &[1; 100]));
+        [segment(0), segment(1), segment(2), IpPacket::new(vec![0x45; 24])].into()
+    }
+
+    /// Goal: packets are counted as refused, and not writes, which may be of several. Method: a pipe that
+    /// nothing reads from any more.
+    #[test]
+    fn each_packet_that_is_not_taken_is_counted() {
+        let (driver, reader) = driver();
+        drop(reader);
+        let mut batch = packets();
+        driver.transmit_batch(0, &mut batch);
+        assert_eq!((batch.len(), driver.0.queues[0].refused()), (0, 4));
+        assert_eq!(driver.transmit(0, IpPacket::new(vec![0x45; 24])), Ok(()));
+        assert_eq!(driver.0.queues[0].refused(), 5);
+    }
+
+    /// Goal: what finds no room stays, is not counted as refused, and the poller is told when there is room.
+    /// Method: a pipe that is full, and then is not.
+    #[test]
+    fn what_finds_no_room_stays() {
+        let (driver, mut reader) = driver();
+        let exit = &driver.0.queues[0];
+        while rustix::io::write(&exit.file, &[0; 4096]) != Err(Errno::WOULDBLOCK) {}
+        let mut batch = packets();
+        driver.transmit_batch(0, &mut batch);
+        assert_eq!((batch.len(), exit.refused()), (4, 0));
+        let look = || {
+            let (mut events, now) = (Vec::with_capacity(1), Timespec { tv_sec: 0, tv_nsec: 0 });
+            let room = rustix::buffer::spare_capacity(&mut events);
+            epoll::wait(&*driver.0.epoll, room, Some(&now)).expect("it waits");
+            events.iter().map(|event: &epoll::Event| (event.data.u64(), event.flags)).collect::<Vec<_>>()
+        };
+        assert_eq!(look(), []);
+        reader.read_exact(&mut [0; 8192]).expect("it is full");
+        assert_eq!(look(), [((4 + 2) * 2 + 1, EventFlags::OUT)]);
+        driver.transmit_batch(0, &mut batch);
+        assert_eq!((batch.len(), exit.refused()), (0, 0));
+    }
+}
