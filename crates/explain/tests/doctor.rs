@@ -277,6 +277,45 @@ fn texts_name_cpus_and_commands() {
     }
 }
 
+/// Goal: a parameter that is proposed keeps the CPUs that it names now. Method: copies of hosts on which
+/// those are others than the ones the finding is about: one file changed each, and the whole proposal.
+#[test]
+fn proposals_keep_what_is_named_now() {
+    let nohz_full = "sys/devices/system/cpu/nohz_full";
+    for (host, file, text, id, change) in [
+        ("partitions-6.14", nohz_full, "2\n", "cpuset-partition-isolated", "boot with nohz_full=2,5-6"),
+        (
+            "partitions-6.14",
+            nohz_full,
+            "2\n",
+            "isolated-keeps-tick",
+            "boot with nohz_full=2,5-6 rcu_nocbs=2,5-6",
+        ),
+        (
+            "telco-6.12",
+            "proc/cmdline",
+            "isolcpus=managed_irq,domain,2-7,10-15 rcu_nocbs=1-5\n",
+            "rcu-nocbs-narrow",
+            "boot with rcu_nocbs=1-7,10-15",
+        ),
+        (
+            "telco-6.12",
+            "proc/cmdline",
+            "isolcpus=domain,2-7,10-15 isolcpus=domain,1\n",
+            "isolcpus-ignored",
+            "isolcpus=managed_irq,domain,1-7,10-15",
+        ),
+    ] {
+        let root = scratch(&format!("proposal-{id}"));
+        copy(&host_dir(host), &root).unwrap();
+        fs::write(root.join(file), text).unwrap();
+        let found = examine(&Facts::read(&root)).findings;
+        let one = found.iter().find(|one| one.id == id).unwrap_or_else(|| panic!("{host} has no {id}"));
+        assert_eq!(one.change, change, "host {host}, {id}");
+        fs::remove_dir_all(root).unwrap();
+    }
+}
+
 /// Goal: the summary says how the isolation came about. Method: one host per way.
 #[test]
 fn the_summary_names_the_isolation_and_its_origin() {

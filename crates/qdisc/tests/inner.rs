@@ -124,6 +124,65 @@ fn netem_counts_what_is_inside() {
     assert_eq!((gone.sent_packets, gone.dropped, gone.qlen, gone.backlog), (1, 3, 0, 0));
 }
 
+/// Twice: a packet is held and two are dropped inside of `outer`, whose inner discipline is then replaced.
+fn check_replaced(mut outer: impl Classful<Packet>) {
+    let kind = outer.kind();
+    for dropped in [0, 3] {
+        let small = Fifo::new(FifoLimit::Packets(1));
+        assert!(outer.graft_inner(Nanos(0), CLASS, Some(Box::new(small))), "{kind}");
+        let begun = outer.statistics();
+        assert_eq!((begun.dropped, begun.qlen, begun.backlog), (dropped, 0, 0), "{kind}");
+        fill_and_drop(&mut outer);
+        let full = outer.statistics();
+        assert_eq!((full.dropped, full.qlen, full.backlog), (dropped + 2, 1, 100), "{kind}");
+    }
+    assert!(outer.graft_inner(Nanos(0), CLASS, None), "{kind}");
+    check_gone(&outer, 6);
+}
+
+/// One packet of 100 bytes has a place, two have none.
+fn fill_and_drop(outer: &mut impl Qdisc<Packet>) {
+    let packets = [0; 3].map(|_| outer.enqueue(Nanos(0), vec![0; 100]));
+    assert_eq!(packets, [Enqueued::Queued, Enqueued::Dropped, Enqueued::Dropped], "{}", outer.kind());
+}
+
+/// Nothing is left, and all that came was dropped.
+fn check_gone(outer: &impl Qdisc<Packet>, came: u64) {
+    let gone = outer.statistics();
+    assert_eq!((gone.dropped, gone.sent_packets), (came, 0), "{}", outer.kind());
+    assert_eq!((gone.qlen, gone.backlog), (0, 0), "{}", outer.kind());
+}
+
+/// Goal: what was dropped inside of a discipline stays counted when another one is put there, and what was
+/// held is counted as well, each once. Method: a fifo of one packet inside of each kind, replaced by another
+/// one, and that by what is there by default.
+#[test]
+fn drops_inside_stay_counted() {
+    check_replaced(htb());
+    check_replaced(hfsc());
+    check_replaced(cbq(CbqOverlimit::Classic));
+    check_replaced(Tbf::new(tbf(1_000_000_000), Nanos(0)).expect("settings that can be"));
+    check_replaced(prio());
+}
+
+/// Goal: what was dropped in a class stays counted when the class goes, with what it held. Method: a fifo of
+/// one packet in a class of each kind that is removed, after another one that was replaced there.
+#[test]
+fn drops_in_a_class_that_goes_stay_counted() {
+    fn check_removed<Q: Classful<Packet>>(mut outer: Q, remove: impl FnOnce(&mut Q)) {
+        for _ in 0..2 {
+            let small = Fifo::new(FifoLimit::Packets(1));
+            assert!(outer.graft_inner(Nanos(0), CLASS, Some(Box::new(small))), "{}", outer.kind());
+            fill_and_drop(&mut outer);
+        }
+        remove(&mut outer);
+        check_gone(&outer, 6);
+    }
+    check_removed(htb(), |outer| outer.remove_class(CLASS).expect("a leaf"));
+    check_removed(hfsc(), |outer| outer.remove_class(CLASS).expect("a leaf"));
+    check_removed(cbq(CbqOverlimit::Classic), |outer| outer.remove_class(CLASS).expect("a leaf"));
+}
+
 /// Goal: a second timer is found through everything, and only where there is one. Method: cbq inside of each
 /// kind, with and without.
 #[test]

@@ -270,6 +270,18 @@ fn a_small_machine_agrees() {
     assert!(found.ok && found.tmigr.not_recorded.is_empty());
 }
 
+/// Goal: groups that were known before a loss are counted, those of which no line came since, too. Method:
+/// the small machine, with a loss at its end.
+#[test]
+fn a_loss_forgets_no_group() {
+    let mut small = in_order();
+    small.text.push_str("CPU:1 [LOST 300 EVENTS]\n");
+    let found = small.verify().tmigr;
+    assert_eq!((found.events, found.exact, found.groups), (265, 265, 1), "{:?}", found.first_unexplained);
+    let missing = ["tree, from some line on", "walks, from some line on", "event queues, from some line on"];
+    assert_eq!(found.not_recorded, missing);
+}
+
 /// Goal: each field that the model computes is compared. Method: one number of one line changed each, and the
 /// line and the field that are named.
 #[test]
