@@ -4,12 +4,16 @@
 //! which seed to begin. A failure names the seed, and the smallest plan that was found to fail, too.
 
 use quietcore_sim::{RuntimePlan, run_runtime, run_runtimes, smallest_failure, tell_runtime};
+use std::ops::Range;
 use std::thread;
 
 const RUNTIMES: u64 = 300;
 
 /// Lines of what happened that a failure shows.
 const SHOWN: usize = 60;
+
+/// Seeds whose counts are written down; together they have something of each kind.
+const COUNTED: Range<u64> = 3..10;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name)
@@ -56,4 +60,13 @@ fn a_seed_is_a_run() {
     assert_eq!(one, run_runtimes(1..6, 3, |_| true));
     assert_eq!((one.runs, one.failed), (5, None));
     assert_eq!(run_runtimes(1..6, 1, |begun| begun < 2).runs, 2, "it ends when it is told to");
+}
+
+/// Goal: what is counted is what happens, each in its own count, and counts of many runs are added up.
+/// Method: the counts of some plans, written down, and those of all of them.
+#[test]
+fn counts_are_those_that_were_written_down() {
+    let each: Vec<_> = COUNTED.map(|seed| (seed, run_runtime(&RuntimePlan::draw(seed)).counts)).collect();
+    let all = run_runtimes(COUNTED, 1, |_| true).counts;
+    insta::assert_debug_snapshot!("counts", (each, all));
 }

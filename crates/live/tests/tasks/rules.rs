@@ -112,6 +112,36 @@ fn a_lane_takes_what_another_does_not_get_to() {
     machine.shutdown();
 }
 
+/// Goal: a real-time task that waits behind another one goes to a lane that is free, and the lane that gave
+/// it counts that. Method: two wait with the only lane; another one is open when it begins to turn.
+#[test]
+fn a_lane_gives_away_what_waits_behind_a_real_time_task() {
+    let machine = quiet().start().expect("starts");
+    let mut lane = Cpu::claim(machine, cpu(0)).expect("a free lane");
+    let tasks = [(); 2].map(|()| machine.spawn_rt(Priority::LOWEST, async {}).expect("it runs"));
+    let (gate, (sender, told)) = (Gate::default(), channel());
+    let turns = gate.clone();
+    let other = thread::spawn(move || {
+        let mut other = Cpu::claim(machine, cpu(1)).expect("a free lane");
+        sender.send(()).expect("the test waits");
+        turns.wait();
+        other.turn();
+    });
+    wait_for(&told);
+    lane.turn();
+    let counted = |cpu: usize| {
+        let counted = machine.metrics().cpus[cpu].clone();
+        (counted.realtime_polls, counted.pushed, counted.pulled)
+    };
+    assert_eq!([counted(0), counted(1)], [(1, 1, 0), (0, 0, 0)]);
+    gate.open();
+    other.join().expect("no panic");
+    assert_eq!([counted(0), counted(1)], [(1, 1, 0), (1, 0, 0)]);
+    assert!(tasks.iter().all(|task| task.is_finished()));
+    drop(lane);
+    machine.shutdown();
+}
+
 /// Goal: timers that are due go before the next item. Method: a task arms one for now and wakes itself; it is
 /// polled again after the timer.
 #[test]
