@@ -591,9 +591,14 @@ def build(paths):
         for it in lines
         if it.get("reason") == "compiler-artifact" and it.get("executable") and it["profile"]["test"]
     ]
-    crate_of = lambda package: re.search(r"crates/([^#/]+)", package)[1]
     BINARIES.write_text(
-        json.dumps([(crate_of(package), path) for package, path in found if "crates/" in package])
+        json.dumps(
+            [
+                (re.search(r"crates/([^#/]+)", package)[1], path)
+                for package, path in found
+                if "crates/" in package
+            ]
+        )
     )
     for path in (TESTS, VERDICTS):
         path.unlink(missing_ok=True)
