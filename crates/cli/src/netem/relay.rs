@@ -204,8 +204,7 @@ end:             Ctrl-C\n",
     fn figures(&self) -> RelayFigures {
         let relay = self.instance.relay();
         let [a, b] = SIDES.map(|side| relay.statistics(side));
-        // What a device lets go is sent by the other end.
-        let unsent = [b.unsent, a.unsent];
+        let unsent = unsent_of_devices([a, b]);
         let device = |at: usize| {
             let device = relay.device(SIDES[at]);
             let home = [device.home(0)].into_iter().collect();
@@ -219,9 +218,14 @@ end:             Ctrl-C\n",
     }
 }
 
+/// What was not sent of that which each device let go: the other end sends it.
+const fn unsent_of_devices([a, b]: [RelayStatistics; 2]) -> [u64; 2] {
+    [b.unsent, a.unsent]
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{EndFigures, devices, end};
+    use super::{EndFigures, devices, end, unsent_of_devices};
     use quietcore_net::RelayStatistics;
 
     /// Goal: ends and names are read as they are typed. Method: good ones and bad ones.
@@ -254,5 +258,12 @@ mod tests {
             "strangers": 3, "sent": 11, "sent_bytes": 1100, "refused": 4, "unsent": 5
         });
         assert_eq!(serde_json::to_value(&end).unwrap(), json);
+    }
+    /// Goal: what was not sent is told of the device that let it go. Method: no two ends are the same.
+    #[test]
+    fn what_a_device_let_go_is_sent_by_the_other_end() {
+        let [mut a, mut b] = [RelayStatistics::default(); 2];
+        (a.unsent, a.refused, b.unsent, b.refused) = (3, 5, 8, 13);
+        assert_eq!(unsent_of_devices([a, b]), [8, 3]);
     }
 }
