@@ -50,7 +50,11 @@ FORGOTTEN = set(
     """max min union difference intersection saturating_sub saturating_add saturating_mul rev skip take filter
     chain or or_else and clamp div_ceil is_multiple_of round""".split()
 )
-PRINTS = set("write writeln format format_args print println eprint eprintln".split())
+PRINTS = set("write writeln format format_args print println eprint eprintln panic".split())
+PRINTED = {it + "!" for it in PRINTS}
+# Parsed as calls of the same length, so that what they are given is seen.
+AS_CALL = re.compile(rb"\b(" + "|".join(sorted(PRINTS)).encode() + rb")!\(")
+CAPTURE = re.compile(r"(?<!\{)\{([a-z_]\w*)(?=[:}])")
 # Not expressions of a running program, or patterns.
 LEFT_ALONE = set(
     """const_item static_item macro_definition attribute_item inner_attribute_item type_arguments array_type
@@ -59,6 +63,8 @@ LEFT_ALONE = set(
     captured_pattern line_comment block_comment ref_pattern reference_pattern trait_bounds generic_type
     lifetime function_signature_item visibility_modifier parameters closure_parameters""".split()
 )
+
+PLACES = ("field_expression", "index_expression", "reference_expression", "arguments")
 
 SWITCH = """
 #[doc(hidden)]
@@ -107,7 +113,7 @@ class Source:
         self.bytes = subprocess.run(
             ["git", "show", f"HEAD:{path}"], cwd=HOME, capture_output=True, check=True
         ).stdout
-        self.root = parser.parse(self.bytes).root_node
+        self.root = parser.parse(AS_CALL.sub(rb"\1_(", self.bytes)).root_node
         self.parameters = []
 
     def raw(self, node):
@@ -172,7 +178,7 @@ class Source:
         """Fields of the same type in a structure that has a field of this name: the next in each."""
         found = []
         for fields in self.fields.get(name, []):
-            others = [field for field in fields if field != name]
+            others = [field for field in fields if field != name.removesuffix("()")]
             found += [field for field in (others[:2] if others else []) if field not in found]
         return found[:3]
 
@@ -313,14 +319,52 @@ class Source:
             else raw
         )
 
-    def on_macro_invocation(self, node, parent, raw):
-        name = self.raw(node.child_by_field_name("macro")).split("::")[-1]
-        texts = [child for child in node.children[-1].children if child.type == "string_literal"]
-        if name not in PRINTS or not texts or not self.raw(texts[0]).startswith('"'):
-            return raw
-        at = texts[0].end_byte - 1
-        change = self.between(node.start_byte, at) + "~" + self.between(at, node.end_byte)
-        return self.wrap(node, "printed", f"another text: {self.raw(texts[0])[:50]}", change, raw)
+    def on_print(self, node, function, arguments):
+        """A macro that prints: its text, what is captured in it, what it is given."""
+        given = [child for child in arguments.children if child.is_named]
+        at = next((at for at, child in enumerate(given) if child.type == "string_literal"), None)
+        name = self.between(function.start_byte, arguments.start_byte)
+        if at is None or not self.raw(given[at]).startswith('"'):
+            return name + self.children(arguments)
+        form, others = given[at], given[at + 1 :]
+
+        def instead(first, last, change):
+            return self.between(node.start_byte, first) + change + self.between(last, node.end_byte)
+
+        text, end = name + self.between(arguments.start_byte, form.end_byte), form.end_byte
+        for child in others:
+            text += self.between(end, child.start_byte) + self.text(child, arguments)
+            end = child.end_byte
+        text += self.between(end, node.end_byte)
+        raw = self.raw(form)
+        text = self.wrap(
+            node,
+            "printed",
+            f"another text: {raw[:50]}",
+            instead(form.end_byte - 1, form.end_byte - 1, "~"),
+            text,
+        )
+        captures = list(CAPTURE.finditer(raw))
+        for index, found in enumerate(captures):
+            others_of = [it[1] for it in captures[index + 1 :] + captures[:index] if it[1] != found[1]]
+            if others_of:
+                change = raw[: found.start(1)] + others_of[0] + raw[found.end(1) :]
+                text = self.wrap(
+                    node,
+                    f"captured.{index}",
+                    f"prints {others_of[0]}, not {found[1]}",
+                    instead(form.start_byte, form.end_byte, change),
+                    text,
+                )
+        for index, (one, other) in enumerate(zip(others, others[1:])):
+            text = self.wrap(
+                node,
+                f"printed.{index}",
+                f"prints {self.raw(other)[:40]}, not {self.raw(one)[:40]}",
+                instead(one.start_byte, one.end_byte, self.raw(other)),
+                text,
+            )
+        return text
 
     def on_condition(self, node):
         condition = node.child_by_field_name("condition")
@@ -356,13 +400,27 @@ class Source:
 
     def on_call_expression(self, node, parent, raw):
         function, arguments = (node.child_by_field_name(name) for name in ("function", "arguments"))
+        if self.raw(function).split("::")[-1] in PRINTED:
+            return self.on_print(node, function, arguments)
         text = self.text(function, node) + self.children(arguments)
+        given = [child for child in arguments.children if child.is_named]
+        for index, (one, other) in enumerate(zip(given, given[1:])):
+            if self.raw(one) != self.raw(other) and "closure" not in one.type + other.type:
+                change = self.between(node.start_byte, one.start_byte) + self.raw(other)
+                change += self.between(one.end_byte, other.start_byte) + self.raw(one)
+                change += self.between(other.end_byte, node.end_byte)
+                what = f"exchanged: {self.raw(one)[:30]} and {self.raw(other)[:30]}"
+                text = self.wrap(node, f"exchanged.{index}", what, change, text)
         if function.type != "field_expression":
             return text
+        if not given:
+            for other in self.siblings(self.raw(function.child_by_field_name("field")) + "()"):
+                field = function.child_by_field_name("field")
+                change = self.between(node.start_byte, field.start_byte) + other
+                text = self.wrap(node, f"method.{other}", f"{self.raw(field)} -> {other}", change, text)
         receiver, name = (self.raw(function.child_by_field_name(part)) for part in ("value", "field"))
         if name in FORGOTTEN:
             text = self.wrap(node, "without " + name, f"without .{name}(..)", receiver, text)
-            given = [child for child in arguments.children if child.is_named]
             if len(given) == 1:
                 text = self.wrap(
                     node, "only of " + name, f"only what .{name}(..) is given", self.raw(given[0]), text
@@ -376,17 +434,18 @@ class Source:
     def on_field_expression(self, node, parent, raw):
         value, field = (node.child_by_field_name(name) for name in ("value", "field"))
         text = self.text(value, node) + self.between(value.end_byte, node.end_byte)
-        # A place that is changed has to stay a place.
-        if parent is None or parent.type in (
-            "field_expression",
-            "index_expression",
-            "reference_expression",
-            "call_expression",
-        ):
+        if parent is None or parent.type == "call_expression":
             return text
+        # What is looked at through a reference has to stay a place.
+        is_place = parent.type in PLACES
         for other in self.siblings(self.raw(field)):
             change = self.between(node.start_byte, field.start_byte) + other
-            text = self.wrap(node, f"field.{other}", f"{self.raw(field)} -> {other}", change, text)
+            kind, what = f"field.{other}", f"{self.raw(field)} -> {other}"
+            if is_place:
+                text = self.wrap(node, kind, what, "&" + change, "&" + text)
+                text = f"(*{text})" if text[0] != "&" else text[1:]
+            else:
+                text = self.wrap(node, kind, what, change, text)
         return text
 
     def identifier(self, node, name):
@@ -426,7 +485,7 @@ def sources(paths):
 
 
 def fields_of(files, parser):
-    """Of each name of a field: the fields of the same type beside it, in each structure that has it."""
+    """Of each name of a field (or method()): those of the same type beside it, wherever it is one."""
     found = collections.defaultdict(list)
 
     def look(node, text):
@@ -441,6 +500,21 @@ def fields_of(files, parser):
             for names in kinds.values():
                 for at, name in enumerate(names):
                     found[name].append(names[at:] + names[:at])
+        if node.type == "impl_item":
+            kinds = collections.defaultdict(list)
+            for child in (
+                node.child_by_field_name("body").children if node.child_by_field_name("body") else ()
+            ):
+                if child.type == "function_item" and child.child_by_field_name("return_type"):
+                    name, given, of = (
+                        text[it.start_byte : it.end_byte].decode()
+                        for it in map(child.child_by_field_name, ("name", "parameters", "return_type"))
+                    )
+                    if given in ("(self)", "(&self)"):
+                        kinds[of].append(name)
+            for names in kinds.values():
+                for at, name in enumerate(names):
+                    found[name + "()"].append(names[at:] + names[:at])
         for child in node.children:
             look(child, text)
 

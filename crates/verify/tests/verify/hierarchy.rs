@@ -386,6 +386,24 @@ fn a_cpu_that_stood_still_saw_old_jiffies() {
     }
 }
 
+/// Goal: a line of which nothing can be said is not counted as compared, nor are those that waited with it.
+/// Method: a recording without timers up to where that is known of line 452; 160 lines wait by then.
+#[test]
+fn lines_that_could_not_be_compared_are_not_counted() {
+    let text = text_of("g612-c12-nohzfull");
+    let kept: Vec<&str> = text.lines().filter(|line| !line.contains(": timer_")).collect();
+    let is_step = |line: &&&str| {
+        let builds = ["tmigr_group_set:", "tmigr_connect_"];
+        line.contains(": tmigr_") && !line.starts_with('#') && !builds.iter().any(|it| line.contains(it))
+    };
+    let (before, after) = kept.split_at(451);
+    let waiting: Vec<&str> = after.iter().copied().filter(|line| is_step(&line)).take(160).collect();
+    let found = verify(&[before, &waiting].concat().join("\n")).tmigr;
+    assert_eq!((found.unexplained, found.tree_mismatches), (0, 0), "{:?}", found.first_unexplained);
+    assert!(found.not_recorded.contains(&"walks, from some line on".to_owned()), "{found:?}");
+    assert_eq!(found.events, before.iter().filter(is_step).count() as u64, "{found:?}");
+}
+
 /// Goal: the tree is compared line by line. Method: one number of one line changed each.
 #[test]
 fn each_line_of_the_tree_is_compared() {
