@@ -416,7 +416,7 @@ class Source:
         if not given:
             for other in self.siblings(self.raw(function.child_by_field_name("field")) + "()"):
                 field = function.child_by_field_name("field")
-                change = self.between(node.start_byte, field.start_byte) + other
+                change = self.between(node.start_byte, field.start_byte) + other + "()"
                 text = self.wrap(node, f"method.{other}", f"{self.raw(field)} -> {other}", change, text)
         receiver, name = (self.raw(function.child_by_field_name(part)) for part in ("value", "field"))
         if name in FORGOTTEN:

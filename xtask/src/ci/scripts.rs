@@ -16,7 +16,7 @@ const TRACING: &str = "/sys/kernel/tracing/instances";
 /// Why recordings cannot be made here.
 pub(super) fn cannot_record() -> Option<&'static str> {
     if !is_root() {
-        return Some("needs root");
+        return Some("needs root: run it as root, in a clone of its own");
     }
     (!Path::new(TRACING).is_dir()).then_some("needs tracefs: mount -t tracefs nodev /sys/kernel/tracing")
 }
@@ -24,7 +24,7 @@ pub(super) fn cannot_record() -> Option<&'static str> {
 /// Why packets cannot be sent through devices here.
 pub(super) fn has_no_devices() -> Option<&'static str> {
     if !is_root() {
-        return Some("needs root");
+        return Some("needs root: run it as root, in a clone of its own");
     }
     if !Path::new("/dev/net/tun").exists() {
         return Some("needs /dev/net/tun: modprobe tun");
@@ -34,7 +34,7 @@ pub(super) fn has_no_devices() -> Option<&'static str> {
     }
     let mut namespace = Command::new("unshare");
     let tried = namespace.args(["-n", "true"]).stderr(Stdio::null()).status();
-    (!tried.is_ok_and(|status| status.success())).then_some("needs network namespaces")
+    (!tried.is_ok_and(|status| status.success())).then_some("needs network namespaces: a kernel with CONFIG_NET_NS, and CAP_SYS_ADMIN in a container")
 }
 
 pub(super) fn hostile(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
