@@ -34,7 +34,8 @@ pub(super) fn has_no_devices() -> Option<&'static str> {
     }
     let mut namespace = Command::new("unshare");
     let tried = namespace.args(["-n", "true"]).stderr(Stdio::null()).status();
-    (!tried.is_ok_and(|status| status.success())).then_some("needs network namespaces: a kernel with CONFIG_NET_NS, and CAP_SYS_ADMIN in a container")
+    (!tried.is_ok_and(|status| status.success()))
+        .then_some("needs network namespaces: a kernel with CONFIG_NET_NS, and CAP_SYS_ADMIN in a container")
 }
 
 pub(super) fn hostile(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {

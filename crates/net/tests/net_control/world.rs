@@ -51,6 +51,7 @@ pub(crate) fn parcel(port: u16, bytes: u32) -> Parcel {
 #[derive(Debug, Default)]
 struct Road {
     is_closed: bool,
+    refused: u64,
     sent: VecDeque<(usize, Parcel)>,
 }
 
@@ -62,6 +63,7 @@ impl Driver<Parcel> for Gate {
     fn transmit(&self, queue: usize, packet: Parcel) -> Result<(), Parcel> {
         let mut road = self.0.0.lock().expect("no panic");
         if road.is_closed {
+            road.refused += 1;
             return Err(packet);
         }
         road.sent.push_back((queue, packet));
@@ -77,6 +79,11 @@ impl Gate {
 
     pub(crate) fn open(&self) {
         self.0.0.lock().expect("no panic").is_closed = false;
+    }
+
+    /// How often a packet found no room.
+    pub(crate) fn refused(&self) -> u64 {
+        self.0.0.lock().expect("no panic").refused
     }
 
     /// What has left and was not asked for yet.
