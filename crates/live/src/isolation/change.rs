@@ -26,12 +26,41 @@ impl fmt::Display for IsolationChange {
         match &self.outcome {
             Ok(report) => write!(
                 out,
-                "isolated CPUs: {before} -> {wanted}; left {}, joined {}, {} timers moved",
+                "isolated CPUs: {before} -> {wanted}; left {}, joined {}, {} timer{} moved",
                 list(&report.left),
                 list(&report.joined),
-                report.evacuated
+                report.evacuated,
+                if report.evacuated == 1 { "" } else { "s" }
             ),
             Err(error) => write!(out, "isolated CPUs stay {before}, not {wanted}: {error}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CpuSet, HostIsolation, IsolateError, IsolationChange, IsolationReport};
+
+    /// Goal: a change says what became of which CPUs. Method: one that was made, with one timer and with two,
+    /// and one that was refused; no two sets are alike.
+    #[test]
+    fn a_change_says_what_it_came_to() {
+        let set = |list: &str| list.parse::<CpuSet>().expect("a list");
+        let shown = |outcome: Result<IsolationReport, IsolateError>| {
+            let (before, wanted) = (CpuSet::new(), set("2-3"));
+            IsolationChange { host: HostIsolation::default(), before, wanted, outcome }.to_string()
+        };
+        let report = |evacuated| IsolationReport {
+            evacuated,
+            pinned_left: 7,
+            left: set("2"),
+            joined: set("4"),
+            ..IsolationReport::default()
+        };
+        let made = "isolated CPUs: none -> 2-3; left 2, joined 4, ";
+        assert_eq!(shown(Ok(report(2))), format!("{made}2 timers moved"));
+        assert_eq!(shown(Ok(report(1))), format!("{made}1 timer moved"));
+        let refused = shown(Err(IsolateError::NoHousekeeping));
+        assert_eq!(refused, "isolated CPUs stay none, not 2-3: every CPU would be isolated");
     }
 }

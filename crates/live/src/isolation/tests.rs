@@ -202,6 +202,18 @@ fn hybrid_mounts() {
     assert_eq!(both.cpusets(), ("3,7".to_owned(), vec![]));
 }
 
+/// Goal: a machine takes the part of each mask that it has. Method: CPUs of three masks, one each beyond it.
+#[test]
+fn masks_are_of_the_machines_cpus() {
+    let host = v2()
+        .with("/sys/devices/system/cpu/isolated", "1,5")
+        .with("/sys/devices/system/cpu/nohz_full", "0,6")
+        .group("/cg/a", "isolated", "3,7")
+        .read();
+    let masks = host.masks(&set("0-4"));
+    assert_eq!([masks.domain, masks.nohz_full, masks.runtime], [set("1"), set("0"), set("3")]);
+}
+
 /// Goal: what cannot be read is named and isolates nothing, and the rest counts. Method: each file in turn.
 #[test]
 fn what_cannot_be_read_is_named() {
@@ -224,8 +236,13 @@ fn what_cannot_be_read_is_named() {
         let host = host().with(path, SECRET).read();
         assert_eq!(host.from_tasks(), set(left), "{path}");
         assert!(host.is_incomplete(), "{path}");
-        assert!(host.problems[0].to_string().contains(path), "{:?}", host.problems);
+        let named = format!("cannot use {path}: ");
+        assert!(host.problems[0].to_string().starts_with(&named), "{:?}", host.problems);
     }
+    let host = v2().with("/sys/devices/system/cpu/isolated", "1-x").read();
+    let shown: Vec<String> = host.problems.iter().map(ToString::to_string).collect();
+    let error = "1-x".parse::<CpuSet>().expect_err("no list");
+    assert_eq!(shown, [format!("cannot use /sys/devices/system/cpu/isolated: {error} in `1-x`")]);
 }
 
 /// Goal: a tree of any size is looked at to a bound, and says so. Method: more groups than that, and a chain
@@ -237,7 +254,7 @@ fn trees_have_a_bound() {
         host = host.group(&format!("/cg/g{number:04}"), "member", "0");
     }
     let problems = host.read().problems;
-    assert!(problems[0].to_string().contains("more than 1024 groups"), "{problems:?}");
+    assert_eq!(problems[0].to_string(), "cannot use /cg: more than 1024 groups");
     let deep = (0..50).fold("/cg".to_owned(), |path, _| path + "/x");
     assert_eq!(v2().group(&deep, "isolated", "3").cpusets(), (String::new(), vec![]));
 }

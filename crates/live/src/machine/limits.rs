@@ -177,6 +177,10 @@ mod tests {
         ];
         assert_eq!(limits(&v2).quota, Some(1), "a fifth of a CPU is one lane");
         assert_eq!(limits(&v2[..3]).quota, None);
+        for (a, b) in [("200000 100000\n", "700000 100000\n"), ("700000 100000\n", "200000 100000\n")] {
+            let both = [v2[0], v2[1], ("/cg/a/cpu.max", a), ("/cg/a/b/cpu.max", b)];
+            assert_eq!(limits(&both).quota, Some(2), "{a} {b}");
+        }
     }
 
     /// Goal: a container sees its own group as the root, or a path that it cannot reach; its limits count all

@@ -8,7 +8,7 @@ use crate::payload::{Payload, WakeEntry};
 use crate::words::waker_cell::WakerCell;
 use core::task::Waker;
 use core::time::Duration;
-use quietcore_core::{CpuId, Nanos, Precision, Timer, TimerOptions, TimerRef};
+use quietcore_core::{CpuId, CpuSet, Nanos, Precision, Timer, TimerOptions, TimerRef};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::task::Wake;
@@ -67,6 +67,19 @@ fn a_machine_whose_helper_died_says_so() {
     assert_eq!(machine.check_alive(), Err(ArmError::ShutDown));
     machine.survive(|| panic!("this message belongs to a test"));
     assert_eq!(machine.check_alive(), Err(ArmError::ShutDown));
+}
+
+/// Goal: a machine has the CPUs and lanes that it was given, and the limit. Method: fewer CPUs than the host has,
+/// and more lanes than CPUs.
+#[test]
+fn a_machine_is_as_it_was_built() {
+    let first: CpuSet = "0".parse().expect("a list");
+    let builder = Machine::builder().cpus(first).lanes("0-1".parse().expect("a list"));
+    let machine = builder.defer_limit(Duration::from_millis(7)).start().expect("starts");
+    let shown = format!("{machine:?}");
+    assert_eq!(shown, "Machine { cpus: 0, lanes: 0, is_running: true, .. }");
+    assert_eq!(machine.defer_limit, Nanos(7_000_000));
+    machine.shutdown();
 }
 
 /// Goal: foreign threads arm on a CPU while a lane drives it and it is not isolated, and then without a lock.

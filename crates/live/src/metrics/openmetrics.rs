@@ -330,7 +330,9 @@ mod tests {
     #[test]
     fn lanes_have_a_state() {
         let cpu = CpuId::default();
-        let machine = Machine::builder().lanes("0".parse().expect("a list")).start().expect("starts");
+        // However long this thread does not run, the lane is not taken for stuck.
+        let builder = Machine::builder().lanes("0".parse().expect("a list"));
+        let machine = builder.stall_after(core::time::Duration::from_secs(3600)).start().expect("starts");
         let lane = Cpu::claim(machine, cpu).expect("it is free");
         let found = samples(&machine.metrics().to_openmetrics());
         let of = |name: &str| found[&format!("quietcore_{name}")];

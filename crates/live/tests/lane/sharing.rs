@@ -40,6 +40,28 @@ fn a_lane_runs_what_it_armed() {
     machine.shutdown();
 }
 
+/// Goal: what a lane does is counted with it, each as what it is. Method: pinned timers that this thread arms
+/// one after the other while the lane sleeps, until it was kicked for one.
+#[test]
+fn what_a_lane_does_is_counted() {
+    let machine = builder().start().expect("starts");
+    let (timer, ran) = teller(machine, TimerOptions::new().pinned());
+    let (_lane, ()) = drive(machine, 0, |_| ());
+    let of_lane = || machine.metrics().cpus[0].clone();
+    let mut runs = 0;
+    eventually("it is kicked", || {
+        timer.arm_on(cpu(0), Nanos(machine.now().0 + 100_000)).expect("it has a lane");
+        assert_eq!(wait_for(&ran).0, cpu(0));
+        runs += 1;
+        of_lane().kicks > 0
+    });
+    let counted = of_lane();
+    assert_eq!((counted.ran_own, counted.ran_for_others), (runs, 0), "{counted:?}");
+    assert!(counted.turns >= runs, "{counted:?}");
+    assert_eq!((counted.panics, counted.items), (0, 0), "{counted:?}");
+    machine.shutdown();
+}
+
 /// A timer whose callback says that it began, and ends when `until` says so.
 fn stuck(
     machine: &'static Machine,
