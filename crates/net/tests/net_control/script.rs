@@ -75,6 +75,12 @@ fn sums_of_queues() {
     );
 }
 
+/// The lines without ours, and without what is in front of each.
+fn figures(text: String) -> Vec<String> {
+    let lines = text.lines().filter(|line| !line.contains("[quietcore]"));
+    lines.map(|line| line.trim_start().to_owned()).collect()
+}
+
 /// Goal: each queue's figures are its own, its class's and its discipline's; what the driver gave back
 /// counts. Method: an mq of two queues, one with a discipline of its own; packets that leave through either,
 /// then three that the discipline lets go and the driver gives back, until there is room again.
@@ -91,12 +97,6 @@ fn figures_of_each_queue() {
     for bytes in [60, 70, 80] {
         assert!(world.device.send_through(1, parcel(7, bytes)).is_accepted());
     }
-    let figures = |text: String| -> Vec<String> {
-        text.lines()
-            .filter(|line| !line.contains("[quietcore]"))
-            .map(|line| line.trim_start().into())
-            .collect()
-    };
     // How often they are given back meanwhile depends on the machine.
     let until = |word: &str, text: String| -> Vec<String> {
         figures(text).iter().map(|line| line.split(word).next().unwrap_or_default().to_owned()).collect()
@@ -149,6 +149,15 @@ fn figures_of_each_queue() {
             &format!("backlog 0b 0p requeues {requeues}"),
         ]
     );
+}
+
+/// Goal: queues are shown in their order, with their disciplines, to a reader and to a program. Method: as
+/// above, without packets.
+#[test]
+fn each_queue_is_shown() {
+    let world = World::new(2);
+    world.tc("tc qd add dev eth1 root handle 1: mq
+         tc qd add dev eth1 parent 1:2 handle 20: pfifo limit 50");
     assert!(world.show("tc -s qdisc show dev eth1 handle 1:").starts_with("qdisc mq 1: root\n"));
     assert_eq!(
         world.show("tc qdisc show"),
