@@ -153,6 +153,46 @@ fn a_finding_speaks_only_of_its_own_kind() {
     assert!(finding("foreign-timers-placed").what.starts_with("1 timer was put"));
 }
 
+/// Goal: of timers that isolated CPUs exchange, those of the more frequent kind are proof; of as many of
+/// each, the placed ones. Method: one placed timer after two, and after one, that were pulled.
+#[test]
+fn the_more_frequent_kind_is_proof() {
+    let proof = |text: &str| -> Vec<u64> {
+        let report = explain(text, isolated("1-2"));
+        let lines = report.findings[0].evidence.iter().map(|evidence| match evidence {
+            Evidence::Line { line, .. } => *line,
+            Evidence::File { path, .. } => panic!("{path} is no part of a recording"),
+        });
+        assert_eq!(report.findings[0].id, "isolated-timers-exchanged");
+        lines.collect()
+    };
+    let pulled = |timer| start(1, timer, 1) + &expire(2, timer);
+    let placed = start(1, 3, 2) + &expire(2, 3);
+    assert_eq!(proof(&(pulled(1) + &pulled(2) + &placed)), [2, 4]);
+    assert_eq!(proof(&(pulled(1) + &placed)), [4]);
+}
+
+/// Goal: each group without a housekeeping CPU is told. Method: both groups of CPUs 0 to 15.
+#[test]
+fn groups_without_help_are_told() {
+    let text = [start(16, 1, 16), expire(1, 1), start(16, 2, 16), expire(9, 2)].concat();
+    let change = &explain(&text, isolated("0-15")).findings[0].change;
+    let expected = "(Groups of eight are assumed: the input does not show the hierarchy.)\n\
+                    Group 0 (CPUs 0-7) has no housekeeping CPU: only a kernel from 6.19 on helps there.\n\
+                    Group 1 (CPUs 8-15) has no housekeeping CPU: only a kernel from 6.19 on helps there.\n\
+                    Or boot a kernel from 6.19 on with isolcpus=domain,LIST.\n\
+                    kernel.timer_migration=0 does not help.";
+    assert_eq!(change, expected);
+}
+
+/// Goal: a span is from the first time stamp to the last, in whatever order the lines are.
+#[test]
+fn the_span_does_not_depend_on_the_order() {
+    let text: String =
+        [2_000, 1_000, 4_500, 3_000].map(|micros| line(0, micros, "timer_cancel: timer=1")).concat();
+    assert_eq!(explain(&text, isolated("")).duration_ns, Some(3_500_000));
+}
+
 /// Goal: advice fits the kernel. Method: the same figures on each model, and with nohz_full.
 #[test]
 fn advice_fits_the_kernel() {
@@ -170,7 +210,7 @@ fn advice_fits_the_kernel() {
     assert!(!advice("6.1", "").contains("taskset"));
 }
 
-/// Goal: a single stray watchdog is worth a note, a migrating one a warning.
+/// Goal: stray watchdogs, fewer than one in a hundred, are worth a note, migrating ones a warning.
 #[test]
 fn a_stray_watchdog_is_no_migration() {
     let round = |armed: u16, ran: u16| {
@@ -178,13 +218,14 @@ fn a_stray_watchdog_is_no_migration() {
         let start = line(armed, 0, &format!("hrtimer_start: {timer} expires=5 softexpires=5 mode=ABS"));
         start + &line(ran, 9, &format!("hrtimer_expire_entry: {timer} now=7"))
     };
-    let severity = |good: usize| {
-        let text = round(0, 0).repeat(good) + &round(0, 1);
+    let severity = |strays: usize, all: usize| {
+        let text = round(0, 0).repeat(all - strays) + &round(0, 1).repeat(strays);
         let report = explain(&text, isolated(""));
-        assert_eq!(report.hrtimers.qdisc_watchdog.off_arming_cpu, Some(1), "of {}", good + 1);
+        assert_eq!(report.hrtimers.qdisc_watchdog.off_arming_cpu, Some(strays as u64), "of {all}");
         report.findings[0].severity
     };
-    assert_eq!((severity(99), severity(100)), (Severity::Warning, Severity::Note));
+    assert_eq!((severity(1, 100), severity(1, 101)), (Severity::Warning, Severity::Note));
+    assert_eq!((severity(3, 300), severity(3, 301)), (Severity::Warning, Severity::Note));
 }
 
 /// Goal: groups come from the hierarchy when the input shows it, else eights are assumed.
@@ -209,12 +250,18 @@ fn groups_are_taken_from_the_hierarchy() {
     assert_eq!(recorded.groups.cpus.get(&0).map(String::as_str), Some("0,9"));
     assert_eq!(recorded.foreign.by_group.unwrap().into_iter().collect::<Vec<_>>(), [(0, 1)]);
     let on_10 = [start(0, 2, 0), expire(10, 2)].concat();
-    let in_part = explain(&(text + &on_10), isolated("9-10"));
+    let in_part = explain(&(text.clone() + &on_10), isolated("9-10"));
     assert!(in_part.groups.estimated, "the group of CPU 10 is not known");
+    let between = [start(9, 2, 9), expire(10, 2)].concat();
+    assert!(explain(&(text + &between), isolated("9-10")).groups.estimated, "nor is it here");
+    let nothing = explain(&expire(9, 1), isolated("9")).groups;
+    let eights: Vec<_> = nothing.cpus.values().map(String::as_str).collect();
+    assert_eq!((nothing.estimated, eights), (true, vec!["0-7", "8-9"]), "nothing says");
 }
 
 /// Goal: an availability event that contradicts the isolated set is told with its time, and those of the next
-/// 0.5 s with it. Method: a burst of three, whose span is longer, then nine of one; two of them are left out.
+/// 0.5 s with it. Method: a burst of three, whose span is longer, then nine of one, of which two are left
+/// out, or one; then what contradicts nothing.
 #[test]
 fn isolation_that_changes_is_told() {
     let event =
@@ -250,8 +297,15 @@ fn isolation_that_changes_is_told() {
         "isolation changed 2 more times after that".to_owned(),
     ];
     assert_eq!(explain(&text, isolated("3-4")).warnings, expected);
+    let one_more = text.lines().rev().skip(1).map(|line| format!("{line}\n"));
+    let nine: String = one_more.collect::<Vec<_>>().into_iter().rev().collect();
+    assert_eq!(explain(&nine, isolated("3-4")).warnings[8], "isolation changed 1 more time after that");
     let agreeing = [event("available", 1, 1), event("unavailable", 3, 2), event("online", 3, 3)].concat();
     assert_eq!(explain(&agreeing, isolated("3")).warnings, [""; 0]);
+    let stays = [event("available", 3, 1), event("unavailable", 3, 2)].concat();
+    let nohz_full = "3".parse().expect("a list");
+    let options = ExplainOptions { nohz_full, ..isolated("3") };
+    assert_eq!(explain(&stays, options).warnings, [""; 0], "isolated, and in the hierarchy");
 }
 
 /// Goal: the text of trace-cmd gives the same figures as that of tracefs.
@@ -339,7 +393,11 @@ fn findings_follow_the_figures() {
         ["foreign-timers-pulled", "delayed-work-on-isolated", "isolated-timers-exchanged"]
     );
     let delayed = &pulling.findings[1];
-    assert!(delayed.what.starts_with("8 of the foreign timers"), "as by_function has it: {}", delayed.what);
+    assert!(
+        delayed.what.starts_with("8 of the foreign timers were those of delayed work ("),
+        "as by_function has it: {}",
+        delayed.what
+    );
     for evidence in &delayed.evidence {
         assert!(
             matches!(evidence, Evidence::Line { text, .. } if text.starts_with("delayed_work_timer_fn "))

@@ -58,7 +58,8 @@ pub struct Explain {
     pub(super) hierarchy: GroupCounts,
     pub(super) first_at: Option<Nanos>,
     pub(super) last_at: Nanos,
-    pub(super) highest_cpu: u16,
+    /// One more than the highest CPU that an event happened on.
+    pub(super) cpus_seen: u16,
 }
 
 impl Explain {
@@ -74,7 +75,7 @@ impl Explain {
             kinds: KindCounts::default(),
             first_at: None,
             last_at: Nanos(0),
-            highest_cpu: 0,
+            cpus_seen: 0,
             options,
         }
     }
@@ -87,7 +88,7 @@ impl Explain {
         }
         self.first_at = Some(self.first_at.map_or(record.at, |first| first.min(record.at)));
         self.last_at = self.last_at.max(record.at);
-        self.highest_cpu = self.highest_cpu.max(record.cpu.index() as u16);
+        self.cpus_seen = self.cpus_seen.max(record.cpu.index() as u16 + 1);
         self.kinds.add(&record.event);
         let isolated = &self.options.isolated;
         match &record.event {

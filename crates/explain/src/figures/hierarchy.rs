@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 const CHANGES_MAX: usize = 4_096;
 const SENTENCES_MAX: usize = 8;
-const GROUP_CPUS: usize = 8;
+const GROUP_CPUS: u16 = 8;
 /// Changes of the same kind within this span are one sentence.
 const SAME_CHANGE: Nanos = Nanos(500_000_000);
 
@@ -33,11 +33,11 @@ impl GroupCounts {
         let Some((cpu, parent)) = group_of(&record.event) else { return };
         self.parents.entry(cpu).or_insert(parent);
         let Event::Migration(Migration::Cpu { step, .. }) = record.event else { return };
-        // A CPU that is isolated and nohz_full stays in the hierarchy (KERNEL: 6.19 on).
-        let excluded = isolated.contains(cpu) && !nohz_full.contains(cpu);
+        let is_isolated = isolated.contains(cpu);
         let available = match step {
-            MigrationStep::Available if excluded => true,
-            MigrationStep::Unavailable if !excluded => false,
+            // A CPU that is isolated and nohz_full stays in the hierarchy (KERNEL: 6.19 on).
+            MigrationStep::Available if is_isolated && !nohz_full.contains(cpu) => true,
+            MigrationStep::Unavailable if !is_isolated => false,
             _ => return,
         };
         if self.changes.len() < CHANGES_MAX {
@@ -83,7 +83,7 @@ impl GroupCounts {
         let mut numbers: Vec<u64> = Vec::new();
         let mut of_cpu = BTreeMap::new();
         if estimated {
-            of_cpu.extend((0..cpu_count).map(|cpu| (cpu, cpu / GROUP_CPUS as u16)));
+            of_cpu.extend((0..cpu_count).map(|cpu| (cpu, cpu / GROUP_CPUS)));
         } else {
             for (cpu, parent) in &self.parents {
                 let known = numbers.iter().position(|group| group == parent);
@@ -114,7 +114,7 @@ fn sentence(at: Nanos, available: bool, cpus: &CpuSet, isolated: &CpuSet) -> Str
     }
 }
 
-/// The level-0 group of each CPU.
+/// The level-0 group of each CPU, at least of all that ran a counted timer.
 #[derive(Debug)]
 pub(super) struct GroupTable {
     estimated: bool,
@@ -123,7 +123,7 @@ pub(super) struct GroupTable {
 
 impl GroupTable {
     pub(super) fn of(&self, cpu: u16) -> u16 {
-        self.of_cpu.get(&cpu).copied().unwrap_or(cpu / GROUP_CPUS as u16)
+        self.of_cpu[&cpu]
     }
 
     /// Counts by CPU as counts by group.

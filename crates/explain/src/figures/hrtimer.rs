@@ -90,8 +90,40 @@ impl HrtimerCounts {
         let mut counts = CountByName::new();
         for (&(pid, comm), &count) in &self.by_task {
             let comm = if comm == forgotten { known.get(&pid).copied().unwrap_or(comm) } else { comm };
-            *counts.entry(format!("{}-{pid}", names.text(comm))).or_default() += count;
+            let comm = names.text(comm);
+            let task = if pid == OTHER_PID { comm } else { format!("{comm}-{pid}") };
+            *counts.entry(task).or_default() += count;
         }
         counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CpuId, CpuSet, HrtimerCounts, HrtimerStart, NameTable, Record, TASKS_MAX};
+    use quietcore_core::Nanos;
+    use quietcore_trace::{Event, Task};
+
+    /// Goal: tasks that find no room are counted together, and one that has its own goes on with it.
+    /// Method: the limit and two more, then the first one again.
+    #[test]
+    fn tasks_without_room_are_counted_together() {
+        let (mut hrtimers, mut names) = (HrtimerCounts::new(1), NameTable::new());
+        let start = HrtimerStart {
+            hrtimer: 1,
+            function: b"hrtimer_wakeup",
+            expires: Nanos(0),
+            softexpires: Nanos(0),
+            pinned: None,
+        };
+        for pid in (1..=TASKS_MAX as i32 + 2).chain([1]) {
+            let task = Task { comm: b"rt", pid };
+            let (cpu, at) = (CpuId::new(0).unwrap(), Nanos(0));
+            let record = Record { line: 1, task, cpu, context: None, at, event: Event::HrtimerStart(start) };
+            hrtimers.take_start(&record, &start, &mut names);
+            hrtimers.take_expiry(&record, start.hrtimer, start.function, &CpuSet::new());
+        }
+        let by_task = hrtimers.by_task(&mut names);
+        assert_eq!((by_task.len(), by_task["rt-1"], by_task["(other)"]), (TASKS_MAX + 1, 2, 2));
     }
 }

@@ -55,7 +55,7 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
     };
     let ExplainOptions { isolated, isolated_source, nohz_full, kernel, cpu_count, timer_migration, .. } =
         explain.options.clone();
-    let cpus = cpu_count.unwrap_or(0).max(if tally.events > 0 { explain.highest_cpu + 1 } else { 0 });
+    let cpus = cpu_count.unwrap_or(0).max(explain.cpus_seen);
     let ran_on = [&explain.wheel.foreign, &explain.wheel.between_isolated];
     let ran_on = ran_on.iter().flat_map(|side| by_cpu(side).into_keys()).collect::<Vec<_>>();
     let groups = explain.hierarchy.groups(cpus, ran_on.into_iter());
@@ -311,7 +311,8 @@ mod tests {
     use super::{Explain, ExplainOptions, incomplete, warnings};
     use quietcore_trace::Tally;
 
-    /// Goal: each reason that counts are lower bounds is told from the first case on, and none else.
+    /// Goal: each reason that counts are lower bounds is told from the first case on, with its own count, and
+    /// none else.
     #[test]
     fn a_single_case_makes_figures_incomplete() {
         assert_eq!(incomplete(&Tally::default(), 0, 0), [""; 0]);
@@ -327,7 +328,16 @@ mod tests {
         ];
         assert_eq!(incomplete(&tally, 1, 1), reasons);
         (tally.lost_events, tally.lost_unknown, tally.clock_without_unit) = (2, false, true);
-        assert!(incomplete(&tally, 0, 0)[0].starts_with("2 events were lost"));
+        tally.malformed = 3;
+        let starts = [
+            "2 events were lost: ",
+            "3 lines could not be read: ",
+            "4 identities were forgotten ",
+            "5 waiting real-time tasks were forgotten ",
+        ];
+        for (reason, start) in incomplete(&tally, 4, 5).iter().zip(starts) {
+            assert!(reason.starts_with(start), "{reason}");
+        }
     }
 
     /// Goal: names that found no room are told, the first of them too; of no event nothing is told.
@@ -340,9 +350,15 @@ mod tests {
             explain.names.overflowed() == 1
         });
         assert!(full.is_some());
-        let told = "there are more different names than are kept: 1 time a function or task was counted under \
-                    (other); totals are right";
-        assert_eq!(warnings(&explain, &Tally::default()), [told]);
+        let told = |times: &str| {
+            format!(
+                "there are more different names than are kept: {times} a function or task was counted under \
+                 (other); totals are right"
+            )
+        };
+        assert_eq!(warnings(&explain, &Tally::default()), [told("1 time")]);
+        explain.names.number(b"one more");
+        assert_eq!(warnings(&explain, &Tally::default()), [told("2 times")]);
         let report = explain.finish(&Tally::default());
         assert_eq!((report.cpus, report.duration_ns), (0, None));
     }

@@ -71,7 +71,7 @@ fn keep_awake(report: &Explanation) -> String {
             Some(cpu) => commands.push(format!(
                 "$ taskset -c {cpu} nice -n 19 sh -c 'while :; do :; done' &   # group {group} (CPUs {cpus})"
             )),
-            None => hopeless.push(format!("{group} (CPUs {cpus})")),
+            None => hopeless.push(format!("Group {group} (CPUs {cpus}) has no housekeeping CPU")),
         }
     }
     let mut lines = Vec::new();
@@ -87,10 +87,8 @@ fn keep_awake(report: &Explanation) -> String {
         lines.push("(Groups of eight are assumed: the input does not show the hierarchy.)".to_owned());
     }
     let stays = excluded_from_6_19(report).is_empty();
-    if !hopeless.is_empty() {
-        let help = if stays { " to keep awake" } else { ": only a kernel from 6.19 on helps there" };
-        lines.push(format!("Group {} has no housekeeping CPU{help}.", hopeless.join(", ")));
-    }
+    let help = if stays { " to keep awake" } else { ": only a kernel from 6.19 on helps there" };
+    lines.extend(hopeless.iter().map(|group| format!("{group}{help}.")));
     lines.push(if stays {
         "A kernel from 6.19 on leaves these CPUs in the hierarchy, because they are nohz_full.".to_owned()
     } else {
