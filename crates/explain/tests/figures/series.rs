@@ -5,7 +5,7 @@ use quietcore_explain::openmetrics;
 
 /// The samples of the trace of `trace.rs`, worked out there, in the order of the text.
 const SAMPLES: &str = r#"
-quietcore_recording_info{kernel="6.12.30-a",isolated="2-3,9,12",isolated_source="recording",nohz_full="3"} 1
+quietcore_recording_info{kernel="6.12.30-a",isolated="2-3,9,13",isolated_source="recording",nohz_full="3"} 1
 quietcore_recording_duration_seconds 2.5
 quietcore_recording_cpus 12
 quietcore_recording_events 477
@@ -49,9 +49,8 @@ quietcore_foreign_expiries_by_cpu{cpu="2"} 4
 quietcore_foreign_expiries_by_cpu{cpu="3"} 2
 quietcore_foreign_expiries_by_cpu{cpu="9"} 1
 quietcore_foreign_expiries_by_base_cpu{base_cpu="0"} 3
-quietcore_foreign_expiries_by_base_cpu{base_cpu="1"} 1
 quietcore_foreign_expiries_by_base_cpu{base_cpu="2"} 1
-quietcore_foreign_expiries_by_base_cpu{base_cpu="3"} 2
+quietcore_foreign_expiries_by_base_cpu{base_cpu="3"} 3
 quietcore_foreign_expiries_by_group{group="0"} 5
 quietcore_foreign_expiries_by_group{group="1"} 2
 quietcore_between_isolated_expiries 8
@@ -107,12 +106,25 @@ quietcore_finding{id="timer-migration-sysctl-without-effect",question="isolation
 quietcore_finding{id="timer-softirq-empty",question="empty-softirqs",severity="warning"} 1
 "#;
 
+fn written() -> String {
+    let mut text = Vec::new();
+    openmetrics(&report(), &mut text).expect("memory");
+    String::from_utf8(text).expect("UTF-8")
+}
+
+/// Goal: every family says what it counts, in which unit.
+#[test]
+fn every_family_says_what_it_counts() {
+    let text = written();
+    let told: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+    let told = told.join("\n");
+    insta::assert_snapshot!("families", told);
+}
+
 /// Goal: every series has its own figure. Method: all samples, in order, so that none is missing or new.
 #[test]
 fn every_series_has_its_value() {
-    let mut text = Vec::new();
-    openmetrics(&report(), &mut text).expect("memory");
-    let text = String::from_utf8(text).expect("UTF-8");
+    let text = written();
     let found: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     let expected: Vec<&str> = SAMPLES.trim().lines().collect();
     for (found, expected) in found.iter().zip(&expected) {
