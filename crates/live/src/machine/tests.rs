@@ -69,8 +69,8 @@ fn a_machine_whose_helper_died_says_so() {
     assert_eq!(machine.check_alive(), Err(ArmError::ShutDown));
 }
 
-/// Goal: a machine has the CPUs and lanes that it was given, and the limit. Method: fewer CPUs than the host has,
-/// and more lanes than CPUs.
+/// Goal: a machine has the CPUs and lanes that it was given, and the limit. Method: fewer CPUs than the host
+/// has, and more lanes than CPUs.
 #[test]
 fn a_machine_is_as_it_was_built() {
     let first: CpuSet = "0".parse().expect("a list");
