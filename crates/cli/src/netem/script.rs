@@ -81,12 +81,13 @@ impl Script {
 
 /// Whether the shell that the line was written for would throw its errors away.
 fn is_silenced(line: &str) -> bool {
-    line.contains("2>/dev/null") || line.contains("2> /dev/null")
+    let words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
+    words.last() == Some("2>/dev/null")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Script;
+    use super::{BYTES_MAX, Script};
 
     const TEXT: &str = "\
 ## a discipline
@@ -120,6 +121,36 @@ tc qd add dev eth1 root fq
         assert_eq!(result, Err(expected.to_owned()));
         let (asked, result) = run(TEXT.split_once("tc qd del dev eth1 root\n").unwrap().0);
         assert_eq!((asked.len(), result.as_deref()), (3, Ok("done\ndone\n")));
+    }
+
+    /// Goal: a line is silenced as in a shell. Method: by its last word, before a comment, in a comment, not.
+    #[test]
+    fn a_line_is_silenced_as_in_a_shell() {
+        for (more, is_silenced) in [
+            ("2>/dev/null", true),
+            ("2>/dev/null # as before", true),
+            ("# no 2>/dev/null", false),
+            ("", false),
+        ] {
+            let (_, result) = run(&format!("tc qd del dev eth1 root {more}\n"));
+            assert_eq!(result.is_ok(), is_silenced, "{more:?}: {result:?}");
+        }
+    }
+
+    /// Goal: a script is read whole or refused, and its file is named. Method: as long as allowed, a byte
+    /// more, no file.
+    #[test]
+    fn a_script_is_read_whole_or_refused() {
+        let path = std::env::temp_dir().join(format!("quietcore-script-{}", std::process::id()));
+        let line = "tc qd add dev eth1 root fq\n";
+        let text = "\n".repeat(BYTES_MAX as usize - line.len()) + line;
+        std::fs::write(&path, &text).unwrap();
+        let read = || Script::read(&path).map(|script| script.lines.len()).map_err(|error| error.to_string());
+        assert_eq!(read(), Ok(1));
+        std::fs::write(&path, text + "\n").unwrap();
+        assert_eq!(read(), Err(format!("{}: a script has at most 1048576 bytes", path.display())));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(read(), Err(format!("{}: No such file or directory (os error 2)", path.display())));
     }
 
     /// Goal: nothing is carried out if a line is no command.
