@@ -17,6 +17,10 @@ fn output(words: &[&str]) -> Output {
     quietcore(words).output().expect("it runs")
 }
 
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 /// A relay that runs, and what it prints.
 struct Running {
     child: Child,
@@ -46,6 +50,14 @@ impl Running {
         let mut text = String::new();
         self.printed.read_to_string(&mut text).expect("text");
         (text, self.child.wait().expect("it ends").code())
+    }
+}
+
+/// A test that fails leaves nothing running.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -80,8 +92,44 @@ fn assert_last_words(figures: &str, name: &str, [first, second]: [&str; 2], devi
     }
 }
 
+/// What a relay on all CPUs says in the beginning.
+fn assert_introduction(introduction: &str, name: &str, [up, down]: &[String; 2], addresses: [[&str; 2]; 2]) {
+    let [[first, to_a], [second, to_b]] = addresses;
+    let cpus = quietcore_lab::allowed_cpus().expect("the kernel says so");
+    let expected = format!(
+        "{name}: on CPUs {cpus}\n\
+         \x20 {up}  {first} to {to_a}, from {to_b} to {second}\n\
+         \x20 {down}  {second} to {to_b}, from {to_a} to {first}\n\
+         shape a to b:    quietcore tc qdisc replace dev {up} root netem delay 10ms\n\
+         look:            quietcore tc -s qdisc show dev {up}\n\
+         end:             Ctrl-C\n"
+    );
+    assert_eq!(introduction, expected);
+}
+
+/// Lines of tc for a running relay: by its name, whose words are not those of a file, and from a file.
+fn assert_tc_finds(name: &str, device: &str, file: &str) {
+    let said = |words: &[&str]| {
+        let output = output(&[&["tc"], words].concat());
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let show = ["qdisc", "show", "dev", device];
+    let shown = said(&show);
+    assert!(shown.0 == Some(0) && shown.1.contains("netem"), "{shown:?}");
+    assert_eq!(said(&[&["-n", name], &show[..]].concat()), shown);
+    std::fs::write(file, format!("tc qdisc show dev {device}\n")).expect("a file");
+    assert_eq!(said(&["-b", file]), shown);
+    assert_eq!(said(&["-n", name, "-b", file]), shown);
+    let nobody = format!("quietcore: no instance not-{name} runs; there are ");
+    for words in [&show[..], &["-b", file]] {
+        let (code, printed, why) = said(&[&["-n", &format!("not-{name}")], words].concat());
+        assert_eq!((code, &*printed), (Some(2), ""), "{words:?}: {why}");
+        assert!(why.starts_with(&nobody), "{words:?}: {why}");
+    }
+}
+
 /// Goal: two programs talk through the relay, tc shapes it, and the figures tell. Method: the whole of it: a
-/// script, datagrams, a line of tc, Ctrl-C, JSON.
+/// script, datagrams, lines of tc, Ctrl-C.
 #[test]
 fn two_programs_talk_and_tc_shapes_it() {
     let ((one, first), (other, second)) = (socket(), socket());
@@ -106,6 +154,7 @@ fn two_programs_talk_and_tc_shapes_it() {
     ]);
     let introduction = running.introduction();
     let (to_a, to_b) = (listens(&introduction, &first), listens(&introduction, &second));
+    assert_introduction(&introduction, &name, &devices, [[&first, &to_a], [&second, &to_b]]);
     let mut buffer = [0; 100];
 
     let began = Instant::now();
@@ -118,23 +167,22 @@ fn two_programs_talk_and_tc_shapes_it() {
     assert_eq!((&buffer[..length], from.to_string()), (&b"back"[..], to_a.clone()));
 
     let shown = output(&["tc", "-s", "qdisc", "show", "dev", &devices[0]]);
-    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
-    assert!(
-        shown.status.success() && text.contains("netem") && text.contains("Sent 33 bytes 1 pkt"),
-        "{text}"
-    );
+    assert!(shown.status.success(), "{shown:?}");
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("netem") && shown.contains("Sent 33 bytes 1 pkt"), "{shown}");
+    assert_tc_finds(&name, &devices[0], script.to_str().expect("text"));
     let changed = output(&["tc", "qdisc", "replace", "dev", &devices[0], "root", "pfifo", "limit", "0"]);
-    assert!(changed.status.success(), "{}", String::from_utf8_lossy(&changed.stderr));
+    assert!(changed.status.success(), "{}", text(&changed.stderr));
     let (stranger, _) = socket();
     stranger.send_to(b"let me in", &to_a).expect("loopback takes it");
     one.send_to(b"lost", &to_a).expect("loopback takes it");
     let end = Instant::now() + PATIENCE;
     let drops = || output(&["tc", "-s", "qdisc", "show", "dev", &devices[0]]).stdout;
-    while !String::from_utf8_lossy(&drops()).contains("dropped 1") {
-        assert!(Instant::now() < end, "nothing is dropped: {}", String::from_utf8_lossy(&drops()));
+    while !text(&drops()).contains("dropped 1") {
+        assert!(Instant::now() < end, "nothing is dropped: {}", text(&drops()));
     }
     let refused = output(&["tc", "qdisc", "add", "dev", "nowhere", "root", "fq"]);
-    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
 
     let (figures, code) = running.end();
     assert_eq!(code, Some(130), "{figures}");
@@ -151,7 +199,7 @@ fn refusals_and_json() {
     let refused = |a: &str, b: &str| {
         let refused = output(&["netem", "relay", "--a", a, "--b", b, "--name", &name]);
         assert_eq!(refused.status.code(), Some(2));
-        String::from_utf8_lossy(&refused.stderr).into_owned()
+        text(&refused.stderr)
     };
     let far = refused("127.0.0.1:0,192.0.2.1:53", "127.0.0.1:0,127.0.0.1:9");
     assert!(far.contains("192.0.2.1:53 is not on loopback"), "{far}");

@@ -51,3 +51,34 @@ impl From<InstanceError> for CliError {
         Self::Live(format!("{error}{remedy}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::error::CliError;
+    use quietcore_net::instance::InstanceError;
+    use quietcore_net::tun::TunError;
+
+    /// Goal: a name that is taken is told with what to type instead. Method: of an instance, of a network
+    /// namespace, and an error without a remedy.
+    #[test]
+    fn an_error_has_its_remedy() {
+        let name = || "lab".to_owned();
+        for (error, told) in [
+            (
+                InstanceError::NameTaken { name: name(), pid: Some(7) },
+                "an instance lab runs already (process 7); end it, or give this one another --name",
+            ),
+            (
+                InstanceError::Tun(TunError::NamespaceTaken { name: name() }),
+                "the network namespace lab is there already and is not ours; give this instance another \
+                 --name, or remove it: ip netns del lab",
+            ),
+            (
+                InstanceError::FolderNotOwn("/f".into()),
+                "/f is not a folder of this user: remove it, or set XDG_RUNTIME_DIR",
+            ),
+        ] {
+            assert_eq!(CliError::from(error).to_string(), told);
+        }
+    }
+}

@@ -83,16 +83,38 @@ fn keep_only(kept: CapabilitySet) -> Result<(), Errno> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CommandOwner, keep_only, kept, missing};
-    use rustix::thread::{self, CapabilitySet};
+    use super::{CommandOwner, check, keep_only, kept, missing};
+    use rustix::thread::{self, CapabilitySet, CapabilitySets};
 
     /// Goal: the error names what is missing, and the command that needs no privileges.
     #[test]
     fn what_is_missing_is_told() {
         let told = missing(CapabilitySet::NET_ADMIN | CapabilitySet::KILL).unwrap_err().to_string();
-        assert!(told.contains("missing: CAP_KILL, CAP_NET_ADMIN: run it with sudo"), "{told}");
-        assert!(told.contains("`quietcore netem relay` needs no privileges"), "{told}");
+        let expected = "making network namespaces and TUN interfaces needs root or some capabilities; \
+                        missing: CAP_KILL, CAP_NET_ADMIN: run it with sudo; `quietcore netem relay` needs no \
+                        privileges";
+        assert_eq!(told, expected);
         assert!(missing(CapabilitySet::empty()).is_ok());
+    }
+
+    /// Goal: all that is needed and not there is missing, and no more. Method: on a thread that keeps one
+    /// capability that is always needed, one for a COMMAND of another user and one that nothing needs.
+    #[test]
+    fn what_is_needed_and_not_there_is_missing() {
+        let had = thread::capabilities(None).unwrap().permitted;
+        let left = CapabilitySet::NET_ADMIN | CapabilitySet::SETUID | CapabilitySet::CHOWN;
+        if !rustix::process::geteuid().is_root() || !had.contains(left) {
+            return quietcore_testing::left_out("what_is_needed_and_not_there_is_missing", "needs root");
+        }
+        let checked = std::thread::spawn(move || {
+            let inheritable = CapabilitySet::empty();
+            let sets = CapabilitySets { effective: left, permitted: had, inheritable };
+            thread::set_capabilities(None, sets).unwrap();
+            [CommandOwner::Caller, CommandOwner::OtherUser].map(check).map(Result::unwrap_err)
+        });
+        let [caller, other] = checked.join().unwrap().map(|error| error.to_string());
+        assert!(caller.contains("; missing: CAP_SYS_ADMIN: "), "{caller}");
+        assert!(other.contains("; missing: CAP_KILL, CAP_SETGID, CAP_SYS_ADMIN: "), "{other}");
     }
 
     /// Goal: no more is kept than is needed.
@@ -104,15 +126,17 @@ mod tests {
         assert_eq!(kept(false, CommandOwner::Caller), both | CapabilitySet::DAC_OVERRIDE);
     }
 
-    /// Goal: what is given up is gone, for this thread, those that it starts and programs. Method: on a
-    /// thread of its own, which has one capability left, or none where the test does not run as root; then
-    /// what the kernel says of a thread of it.
+    /// Goal: what is given up is gone, for this thread, those that it starts and programs; what is not there
+    /// cannot be kept, which is no error. Method: on a thread of its own, which has one capability left, or
+    /// none where the test does not run as root, and would then keep another; then what the kernel says of a
+    /// thread of it.
     #[test]
     fn what_is_given_up_is_gone() {
         let kept = CapabilitySet::NET_ADMIN;
         let had = thread::capabilities(None).unwrap().permitted;
         let status = std::thread::spawn(move || {
             keep_only(kept).unwrap();
+            keep_only(kept | CapabilitySet::KILL).unwrap();
             let read = || std::fs::read_to_string("/proc/thread-self/status").unwrap();
             std::thread::spawn(read).join().unwrap()
         });

@@ -225,8 +225,34 @@ const fn unsent_of_devices([a, b]: [RelayStatistics; 2]) -> [u64; 2] {
 
 #[cfg(test)]
 mod tests {
-    use super::{EndFigures, devices, end, unsent_of_devices};
-    use quietcore_net::RelayStatistics;
+    use super::{EndFigures, RelayArgs, devices, end, options, unsent_of_devices};
+    use clap::{Args, FromArgMatches};
+    use quietcore_net::{RelayOptions, RelayStatistics};
+
+    /// Goal: what is typed is what the instance has. Method: no more than must be, and each option with a
+    /// value that no other has.
+    #[test]
+    fn an_instance_is_as_it_is_typed() {
+        let [a, b] = ["127.0.0.1:7000,127.0.0.1:7001", "127.0.0.1:7002,127.0.0.1:7003"];
+        let usual = RelayOptions::new(end(a).unwrap(), end(b).unwrap());
+        let asked = |words: &[&str]| {
+            let command = RelayArgs::augment_args(clap::Command::new("relay"));
+            let words = [&["relay", "--a", a, "--b", b], words].concat();
+            let matches = command.try_get_matches_from(words).expect("options of relay");
+            let args = RelayArgs::from_arg_matches(&matches).expect("options of relay");
+            let options = options(&args, "2-3".parse().expect("a list"));
+            assert_eq!(options.lanes.to_string(), "2-3");
+            (options.name.to_string(), options.devices, options.seed, format!("{:?}", options.relay))
+        };
+        let names = |of: [&str; 2]| of.map(str::to_owned);
+        let relay = |options: RelayOptions| format!("{options:?}");
+        let on_loopback = ("relay".to_owned(), names(["a", "b"]), 1, relay(usual.memory_max(64 << 20)));
+        assert_eq!(asked(&[]), on_loopback);
+        assert_eq!(asked(&["--json"]), on_loopback);
+        let other = asked(&["--name=lab", "--dev=up,down", "--seed=7", "--memory=3", "--beyond-loopback"]);
+        let beyond = relay(usual.memory_max(3 << 20).beyond_loopback());
+        assert_eq!(other, ("lab".to_owned(), names(["up", "down"]), 7, beyond));
+    }
 
     /// Goal: ends and names are read as they are typed. Method: good ones and bad ones.
     #[test]
@@ -259,6 +285,7 @@ mod tests {
         });
         assert_eq!(serde_json::to_value(&end).unwrap(), json);
     }
+
     /// Goal: what was not sent is told of the device that let it go. Method: no two ends are the same.
     #[test]
     fn what_a_device_let_go_is_sent_by_the_other_end() {

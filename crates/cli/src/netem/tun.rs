@@ -148,9 +148,7 @@ pub(crate) fn run(args: &TunArgs) -> Result<CommandOutcome, CliError> {
         return Err(CliError::Usage(sentence));
     }
     let cpus = crate::host::lane_cpus(args.cpus.as_ref())?;
-    let map = args.xps.clone().unwrap_or_default();
-    let map = map.cpus_of_queues(usize::from(args.queues), &cpus);
-    let map = map.map_err(|error| CliError::Usage(format!("--xps: {error}")))?;
+    let map = transmit_map(args, &cpus)?;
     let script = args.script.as_deref().map(Script::read).transpose()?;
     let owner = if args.user.is_some() { CommandOwner::OtherUser } else { CommandOwner::Caller };
     privileges::check(owner)?;
@@ -183,6 +181,11 @@ pub(crate) fn run(args: &TunArgs) -> Result<CommandOutcome, CliError> {
         say(&error.to_string());
     }
     Ok(ended)
+}
+
+fn transmit_map(args: &TunArgs, cpus: &CpuSet) -> Result<Vec<CpuSet>, CliError> {
+    let map = args.xps.clone().unwrap_or_default().cpus_of_queues(usize::from(args.queues), cpus);
+    map.map_err(|error| CliError::Usage(format!("--xps: {error}")))
 }
 
 fn options(args: &TunArgs, cpus: CpuSet, transmit_map: Vec<CpuSet>) -> TunInstanceOptions {
@@ -229,13 +232,12 @@ impl Running<'_> {
         let failed = |error: std::io::Error| CliError::Live(format!("{} cannot be run: {error}", shown()));
         let mut child = launcher.start(self.instance.namespaces()[0].as_fd()).map_err(failed)?;
         let ended = descriptor_of(&child);
-        let (mut asked, mut is_told) = (None, false);
+        let mut handover = SignalHandover::default();
         loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 return Ok(CommandOutcome::Exited(exit_code(status)));
             }
-            if interrupt.arrived() && asked.get_or_insert_with(Instant::now).elapsed() >= GRACE && !is_told {
-                is_told = true;
+            if interrupt.arrived() && handover.is_due(Instant::now()) {
                 pass_on(&child);
             }
             wait_for(ended.as_ref());
@@ -244,18 +246,8 @@ impl Running<'_> {
 
     /// What is there, and what to do with it.
     fn introduction(&self) -> String {
-        let [a, b] = [0, 1].map(|end| self.instance.namespaces()[end].name());
-        let TunArgs { dev, peer, queues, name, .. } = self.args;
-        let lanes = self.instance.lanes();
-        format!(
-            "{name}: {queues} queues each way, on CPUs {lanes}
-  {a}  {dev}  10.77.0.1  fd77:7163::1
-  {b}  {peer}  10.77.0.2  fd77:7163::2
-run programs:    ip netns exec {a} ping 10.77.0.2
-shape a to b:    quietcore tc qdisc replace dev {dev} root netem delay 10ms
-look:            quietcore tc -s qdisc show dev {dev}
-end:             Ctrl-C\n"
-        )
+        let namespaces = [0, 1].map(|end| self.instance.namespaces()[end].name());
+        introduction(self.args, namespaces, self.instance.lanes())
     }
 
     fn figures(&self) -> Figures {
@@ -291,6 +283,34 @@ end:             Ctrl-C\n"
     }
 }
 
+fn introduction(args: &TunArgs, [a, b]: [&str; 2], lanes: &CpuSet) -> String {
+    let TunArgs { dev, peer, queues, name, .. } = args;
+    format!(
+        "{name}: {queues} queues each way, on CPUs {lanes}
+  {a}  {dev}  10.77.0.1  fd77:7163::1
+  {b}  {peer}  10.77.0.2  fd77:7163::2
+run programs:    ip netns exec {a} ping 10.77.0.2
+shape a to b:    quietcore tc qdisc replace dev {dev} root netem delay 10ms
+look:            quietcore tc -s qdisc show dev {dev}
+end:             Ctrl-C\n"
+    )
+}
+
+/// When a signal that should end us is passed on to COMMAND: once, [`GRACE`] after it was seen first.
+#[derive(Debug, Default)]
+struct SignalHandover {
+    seen: Option<Instant>,
+    is_told: bool,
+}
+
+impl SignalHandover {
+    /// Asked as long as COMMAND runs, from when the signal has arrived.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let seen = *self.seen.get_or_insert(now);
+        now.saturating_duration_since(seen) >= GRACE && !std::mem::replace(&mut self.is_told, true)
+    }
+}
+
 /// As a shell has it: of a program that a signal ended, 128 and its number.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
@@ -321,7 +341,7 @@ fn pass_on(child: &Child) {
 
 #[cfg(test)]
 mod tests {
-    use super::{TunArgs, can_be, exit_code, interface};
+    use super::{GRACE, SignalHandover, TunArgs, can_be, exit_code, interface, introduction, transmit_map};
     use clap::{Args, FromArgMatches};
     use quietcore_core::place::Policy;
     use quietcore_net::Watchdog;
@@ -330,6 +350,21 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::path::Path;
     use std::process::ExitStatus;
+    use std::time::{Duration, Instant};
+
+    fn typed(words: &[&str]) -> TunArgs {
+        let command = TunArgs::augment_args(clap::Command::new("tun"));
+        let matches = command.try_get_matches_from([&["tun"], words].concat()).expect("options of tun");
+        TunArgs::from_arg_matches(&matches).expect("options of tun")
+    }
+
+    /// Goal: COMMAND has its time to end by itself, and is then asked once. Method: moments around that.
+    #[test]
+    fn a_signal_is_passed_on_once() {
+        let (mut handover, seen) = (SignalHandover::default(), Instant::now());
+        let moments = [Duration::ZERO, GRACE - Duration::from_nanos(1), GRACE, 2 * GRACE];
+        assert_eq!(moments.map(|span| handover.is_due(seen + span)), [false, false, true, false]);
+    }
 
     /// Goal: COMMAND's exit code is handed on, and a signal that ended it. Method: raw states of both kinds.
     #[test]
@@ -344,11 +379,8 @@ mod tests {
     #[test]
     fn an_instance_is_as_it_is_typed() {
         let options = |words: &[&str]| -> TunInstanceOptions {
-            let command = TunArgs::augment_args(clap::Command::new("tun"));
-            let matches = command.try_get_matches_from([&["tun"], words].concat()).expect("options of tun");
-            let args = TunArgs::from_arg_matches(&matches).expect("options of tun");
             let map = ["0-1", "2-3"].map(|cpus| cpus.parse().expect("a list"));
-            super::options(&args, "0-3".parse().expect("a list"), map.into())
+            super::options(&typed(words), "0-3".parse().expect("a list"), map.into())
         };
         let usual = options(&[]);
         assert_eq!((usual.name.to_string(), usual.devices), ("qc".into(), ["eth1".into(), "eth2".into()]));
@@ -377,6 +409,44 @@ mod tests {
         assert_eq!((other.offload, other.seed), (Offload::Off, 7));
     }
 
+    /// Goal: there are as many queues as are asked for, each with its CPUs. Method: one is named of three;
+    /// one that is not there.
+    #[test]
+    fn queues_have_the_cpus_that_are_typed() {
+        let map = |words: &[&str]| {
+            let map = transmit_map(&typed(words), &"0-2".parse().expect("a list"));
+            let map = map.map_err(|error| error.to_string())?;
+            Ok::<_, String>(map.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let refused = "--xps: there is no queue 3: there are 3, the first one is 0";
+        assert_eq!(map(&["--queues=3"]), Ok(["0", "1", "2"].map(str::to_owned).into()));
+        assert_eq!(map(&["--queues=3", "--xps=1=0-2"]), Ok(["0", "0-2", "2"].map(str::to_owned).into()));
+        assert_eq!(map(&["--queues=3", "--xps=3=0"]), Err(refused.to_owned()));
+    }
+
+    /// Goal: devices that have one name are refused.
+    #[test]
+    fn two_devices_have_two_names() {
+        let refused = super::run(&typed(&["--dev=x", "--peer=x"])).expect_err("they cannot be told apart");
+        assert_eq!(refused.to_string(), "--dev and --peer are both x; tc could not tell them apart");
+    }
+
+    /// Goal: what can be typed next is about this instance. Method: no two words are the same.
+    #[test]
+    fn an_introduction_names_what_is_there() {
+        let args = typed(&["--name=lab", "--queues=3", "--dev=up", "--peer=down"]);
+        let expected = "\
+lab: 3 queues each way, on CPUs 4-5
+  lab-a  up  10.77.0.1  fd77:7163::1
+  lab-b  down  10.77.0.2  fd77:7163::2
+run programs:    ip netns exec lab-a ping 10.77.0.2
+shape a to b:    quietcore tc qdisc replace dev up root netem delay 10ms
+look:            quietcore tc -s qdisc show dev up
+end:             Ctrl-C
+";
+        assert_eq!(introduction(&args, ["lab-a", "lab-b"], &"4-5".parse().expect("a list")), expected);
+    }
+
     /// Goal: names of interfaces are one word for `ip`, and the kernel takes them.
     #[test]
     fn interfaces_have_plain_names() {
@@ -386,10 +456,12 @@ mod tests {
         }
     }
 
-    /// Goal: the error names the command that needs no privileges.
+    /// Goal: the error says what to do, and names the command that needs no privileges.
     #[test]
     fn what_is_needed_is_told() {
         let error = can_be(Path::new("/nowhere/tun")).unwrap_err().to_string();
-        assert!(error.contains("`quietcore netem relay` needs no privileges"), "{error}");
+        let expected = "there is no /nowhere/tun: load the module (modprobe tun), or let the container have \
+                        the device; `quietcore netem relay` needs no privileges";
+        assert_eq!(error, expected);
     }
 }
