@@ -45,7 +45,7 @@ fn explain_file(args: &ExplainArgs, path: &Path) -> Result<Explanation, CliError
         path,
         quietcore_trace::open_expanding(path, args.expansion.max_expansion)?,
         SinkFiles::open(args)?,
-        &|header| options(args, path, header),
+        &|header| options(args, path, header, host::facts),
     )
 }
 
@@ -149,7 +149,12 @@ fn recorded_options(header: &Header) -> ExplainOptions {
 }
 
 /// The isolated set: `--isolated`, else the recording's list, else the host's.
-fn options(args: &ExplainArgs, path: &Path, header: &Header) -> Result<ExplainOptions, CliError> {
+fn options(
+    args: &ExplainArgs,
+    path: &Path,
+    header: &Header,
+    host: impl FnOnce() -> Facts,
+) -> Result<ExplainOptions, CliError> {
     let mut options = recorded_options(header);
     if let Some(isolated) = &args.isolated {
         options.isolated = isolated.clone();
@@ -161,7 +166,7 @@ fn options(args: &ExplainArgs, path: &Path, header: &Header) -> Result<ExplainOp
             visible(text)
         )));
     } else if header.isolated.is_none() && !header.is_recording {
-        options.isolated = host::facts().domain_isolated();
+        options.isolated = host().domain_isolated();
         options.isolated_source = "host";
     }
     options.kernel = kernel_option(args)?.or(options.kernel);
@@ -203,6 +208,11 @@ mod tests {
         parsed(&[&["--live", "1s"], more].concat())
     }
 
+    /// A copy of a host, whose CPUs 2-7 and 10-15 are isolated.
+    fn host() -> Facts {
+        Facts::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../explain/tests/hosts/telco-6.12").as_ref())
+    }
+
     fn parsed(words: &[&str]) -> ExplainArgs {
         let words = [&["quietcore", "explain"], words].concat();
         match Cli::try_parse_from(words).expect("options of explain").verb {
@@ -215,8 +225,7 @@ mod tests {
     /// Method: a copy of a host, with no option and with each.
     #[test]
     fn a_live_recording_is_about_what_was_asked() {
-        let host = concat!(env!("CARGO_MANIFEST_DIR"), "/../explain/tests/hosts/telco-6.12");
-        let facts = Facts::read(host.as_ref());
+        let facts = host();
         let options = |more: &[&str]| {
             let options = live_options(&args(more), &facts);
             (options.isolated.to_string(), options.isolated_source, options.identities_max)
@@ -252,7 +261,7 @@ mod tests {
         reader.read_header().expect("a header");
         let asked = |more: &[&str]| {
             let args = parsed(&[&["t"], more].concat());
-            let options = options(&args, "t".as_ref(), reader.header()).expect("options");
+            let options = options(&args, "t".as_ref(), reader.header(), host).expect("options");
             assert_eq!((options.cpu_count, options.timer_migration), (Some(12), Some(false)));
             assert_eq!(options.nohz_full.to_string(), "4-7");
             let isolated = (options.isolated.to_string(), options.isolated_source);
@@ -265,5 +274,23 @@ mod tests {
         assert_eq!(asked(&["--isolated", "3"]), (option, own.clone(), most));
         assert_eq!(asked(&["--kernel", "6.12.3"]), (recorded.clone(), other, most));
         assert_eq!(asked(&["--max-identities", "50"]), (recorded, own, 50));
+    }
+
+    /// Goal: the host's isolated CPUs are taken for those of a trace that says nothing of its machine, and of
+    /// no other. Method: a trace of another tool, one with a list, one of ours without.
+    #[test]
+    fn the_host_says_what_the_trace_does_not() {
+        for (header, isolated, source) in [
+            ("", "2-7,10-15", "host"),
+            ("# isolated: 8\n", "8", "recording"),
+            ("# trace: x\n", "", "recording"),
+        ] {
+            let text = format!("{header}a-7 [000] 1.0: timer_cancel: timer=1\n");
+            let mut reader = TraceReader::new(text.as_bytes());
+            reader.read_header().expect("a header");
+            let options = options(&parsed(&["t"]), "t".as_ref(), reader.header(), host).expect("options");
+            assert_eq!((&*options.isolated.to_string(), options.isolated_source), (isolated, source));
+            assert!(options.nohz_full.is_empty(), "{header}");
+        }
     }
 }

@@ -41,3 +41,27 @@ pub(crate) fn options(facts: &Facts) -> ExplainOptions {
         ..ExplainOptions::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{allowed_cpus, lane_cpus};
+    use quietcore_core::CpuSet;
+
+    /// Goal: lanes are driven on the CPUs that are asked for, and a CPU that cannot be had is named, with
+    /// those that can. Method: none, the first that is allowed, that one and two that no machine has, an
+    /// empty list.
+    #[test]
+    fn lanes_are_on_the_cpus_that_are_asked_for() {
+        let allowed = allowed_cpus().expect("the kernel says so");
+        let first = CpuSet::from_iter(allowed.first());
+        assert_eq!(lane_cpus(None).expect("all"), allowed);
+        assert_eq!(lane_cpus(Some(&first)).expect("it is allowed"), first);
+        let too_many = first.union(&"4000-4001".parse().expect("a list"));
+        for (asked, refusal) in [
+            (&too_many, format!("--cpus: this process may not run on CPU 4000; it may on {allowed}")),
+            (&CpuSet::new(), format!("--cpus names no CPU; there are {allowed}")),
+        ] {
+            assert_eq!(lane_cpus(Some(asked)).expect_err("it cannot be").to_string(), refusal);
+        }
+    }
+}

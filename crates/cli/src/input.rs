@@ -15,3 +15,21 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
     }
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BYTES_MAX, read};
+
+    /// Goal: a file is read whole or refused. Method: one that is as long as allowed, and a byte more.
+    #[test]
+    fn a_file_is_read_whole_or_refused() {
+        let path = std::env::temp_dir().join(format!("quietcore-input-{}", std::process::id()));
+        let text = "a".repeat(BYTES_MAX as usize);
+        std::fs::write(&path, &text).expect("a file");
+        assert!(read(&path).expect("it is not too long") == text);
+        std::fs::write(&path, text + "b").expect("a file");
+        let refused = read(&path).expect_err("it is too long");
+        std::fs::remove_file(&path).expect("it is ours");
+        assert_eq!(refused.to_string(), "longer than 1 MiB");
+    }
+}

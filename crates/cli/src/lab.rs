@@ -86,20 +86,24 @@ pub(crate) fn run(args: &LabArgs) -> Result<CommandOutcome, CliError> {
     let plans: Vec<&'static RowPlan> = ROWS.iter().copied().filter(|plan| is_asked(plan)).collect();
     let files = open(args)?;
     let interrupt = SignalFlag::install()?;
-    let options = LabOptions {
+    let mut display = Display::new();
+    let mut tell = |at: LabProgress<'_>| show(&mut display, at);
+    let ran = quietcore_lab::run(&plans, &options(args), &interrupt.stop_flag(), &mut tell);
+    display.clear();
+    let (report, slices) = ran?;
+    finish(args, &report, files, &slices)?;
+    Ok(outcome(&report))
+}
+
+fn options(args: &RunArgs) -> LabOptions {
+    LabOptions {
         scale: if args.quick { RunScale::Quick } else { RunScale::Full },
         span: args.span,
         rounds: args.rounds,
         cpus: args.cpus.clone(),
         no_scenario: args.no_sim,
         trace: args.perfetto.is_some(),
-    };
-    let mut display = Display::new();
-    let ran = quietcore_lab::run(&plans, &options, &interrupt.stop_flag(), &mut |at| show(&mut display, at));
-    display.clear();
-    let (report, slices) = ran?;
-    finish(args, &report, files, &slices)?;
-    Ok(outcome(&report))
+    }
 }
 
 fn outcome(report: &LabReport) -> CommandOutcome {
@@ -112,17 +116,21 @@ fn outcome(report: &LabReport) -> CommandOutcome {
 
 fn show(display: &mut Display, at: LabProgress<'_>) {
     match at {
-        LabProgress::Row { name, number, of, about } if of > 1 => {
-            output::say(&format!("lab {name} ({number} of {of}), about {:.0} s", about.as_secs_f64()));
-        }
-        LabProgress::Row { .. } => {}
-        LabProgress::Round { row, round, of, variant } => {
-            display.show(|| format!("{row}: round {round} of {of}: {variant}"));
-        }
-        LabProgress::Simulating { row, scenario } => {
-            display.show(|| format!("{row}: simulating {scenario}"));
-        }
+        LabProgress::Row { of: 1, .. } => {}
+        LabProgress::Row { .. } => output::say(&sentence(at)),
+        LabProgress::Round { .. } | LabProgress::Simulating { .. } => display.show(|| sentence(at)),
         LabProgress::Done => display.clear(),
+    }
+}
+
+fn sentence(at: LabProgress<'_>) -> String {
+    match at {
+        LabProgress::Row { name, number, of, about } => {
+            format!("lab {name} ({number} of {of}), about {:.0} s", about.as_secs_f64())
+        }
+        LabProgress::Round { row, round, of, variant } => format!("{row}: round {round} of {of}: {variant}"),
+        LabProgress::Simulating { row, scenario } => format!("{row}: simulating {scenario}"),
+        LabProgress::Done => String::new(),
     }
 }
 
@@ -179,11 +187,51 @@ fn what_was_cut(slices: &[VariantSlices]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{outcome, what_was_cut};
+    use super::{RunArgs, options, outcome, sentence, what_was_cut};
     use crate::outcome::CommandOutcome::{Fine, Found, Interrupted};
     use crate::text::lab_fixture as fixture;
+    use clap::{Args, FromArgMatches};
     use quietcore_core::{CpuId, Nanos};
-    use quietcore_lab::{SLICES_MAX, Slice, SliceKind, VariantSlices};
+    use quietcore_lab::{LabProgress, RunScale, SLICES_MAX, Slice, SliceKind, VariantSlices};
+    use std::time::Duration;
+
+    /// Goal: what is typed is what is run. Method: nothing, and each option alone.
+    #[test]
+    fn a_run_is_as_it_is_typed() {
+        let asked = |words: &[&str]| {
+            let command = RunArgs::augment_args(clap::Command::new("lab"));
+            let matches = command.try_get_matches_from([&["lab"], words].concat()).expect("options of lab");
+            let options = options(&RunArgs::from_arg_matches(&matches).expect("options of lab"));
+            let cpus = options.cpus.map(|cpus| cpus.to_string());
+            (options.scale, options.span, options.rounds, cpus, options.no_scenario, options.trace)
+        };
+        let full = RunScale::Full;
+        for words in [&[][..], &["idle"], &["--json"], &["--html=h"]] {
+            assert_eq!(asked(words), (full, None, None, None, false, false), "{words:?}");
+        }
+        assert_eq!(asked(&["--quick"]), (RunScale::Quick, None, None, None, false, false));
+        assert_eq!(asked(&["--no-sim"]), (full, None, None, None, true, false));
+        assert_eq!(asked(&["--perfetto=p"]), (full, None, None, None, false, true));
+        let (span, cpus) = (Duration::from_secs(3), "4-5".to_owned());
+        let words = ["--span=3s", "--rounds=7", "--cpus=4-5"];
+        assert_eq!(asked(&words), (full, Some(span), Some(7), Some(cpus), false, false));
+    }
+
+    /// Goal: a run says how far it is. Method: each step, of which no two words are the same.
+    #[test]
+    fn a_run_says_how_far_it_is() {
+        let about = Duration::from_millis(5_900);
+        for (at, said) in [
+            (LabProgress::Row { name: "idle", number: 2, of: 8, about }, "lab idle (2 of 8), about 6 s"),
+            (
+                LabProgress::Round { row: "idle", round: 3, of: 5, variant: "pull" },
+                "idle: round 3 of 5: pull",
+            ),
+            (LabProgress::Simulating { row: "idle", scenario: "a.toml" }, "idle: simulating a.toml"),
+        ] {
+            assert_eq!(sentence(at), said);
+        }
+    }
 
     /// Goal: a trace that lacks something says of what. Method: three variants, of which the outer two ran
     /// more than is kept.

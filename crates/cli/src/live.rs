@@ -81,12 +81,7 @@ impl Session {
         let running_on = run_on(housekeeping).map_err(|error| {
             CliError::Live(format!("cannot move to the housekeeping CPUs {housekeeping}: {error}"))
         })?;
-        say(&format!(
-            "switching {} tracepoints on, and off at the end, interrupts every online CPU a few \
-             times, isolated ones included; running on CPUs {running_on}; buffers of {} KiB per CPU",
-            chosen.len(),
-            request.buffer_kib
-        ));
+        say(&what_it_will_do(request, chosen.len(), &running_on));
         let mut recording = Recording::start(&tracefs, &chosen, request.buffer_kib).map_err(live_error)?;
         if let Some(sentence) = what_is_missing(recording.missing()) {
             say(&sentence);
@@ -117,13 +112,12 @@ impl Session {
                 self.sleep(left.min(PAUSE));
             }
             let left = self.deadline.saturating_duration_since(Instant::now()).as_secs();
-            display.show(|| format!("{left} s left, {} events", self.reader.tally().events));
+            display.show(|| how_far(left, self.reader.tally()));
         }
         self.recording.stop().map_err(live_error)?;
         while self.turn(&mut own, visit)? == Progress::Paused {}
         display.clear();
-        let mut tally = self.reader.tally().clone();
-        tally.lost_events = lost_events(tally.lost_events, self.recording.lost_events().map_err(live_error)?);
+        let tally = with_losses(self.reader.tally(), self.recording.lost_events().map_err(live_error)?);
         let unknown = self.reader.unknown_events();
         drop(self.reader);
         self.recording.remove().map_err(live_error)?;
@@ -166,9 +160,24 @@ fn what_is_missing(tracepoints: &[&str]) -> Option<String> {
     (!missing.is_empty()).then(sentence)
 }
 
+/// What a recording does to the machine, said before it is done.
+fn what_it_will_do(request: &Request, tracepoints: usize, running_on: &CpuSet) -> String {
+    format!(
+        "switching {tracepoints} tracepoints on, and off at the end, interrupts every online CPU a few \
+         times, isolated ones included; running on CPUs {running_on}; buffers of {} KiB per CPU",
+        request.buffer_kib
+    )
+}
+
+fn how_far(seconds_left: u64, tally: &Tally) -> String {
+    format!("{seconds_left} s left, {} events", tally.events)
+}
+
 /// The text's marks and the buffers' counts are of the same losses, and either may lack some.
-fn lost_events(marked: u64, counted: u64) -> u64 {
-    marked.max(counted)
+fn with_losses(marked: &Tally, counted: u64) -> Tally {
+    let mut tally = marked.clone();
+    tally.lost_events = tally.lost_events.max(counted);
+    tally
 }
 
 fn live_error(error: LiveError) -> CliError {
@@ -203,17 +212,40 @@ fn own_report(own: &OwnDisturbance) -> Own {
 
 #[cfg(test)]
 mod tests {
-    use super::{LiveRecording, lost_events, own_report, what_is_missing};
+    use super::{LiveRecording, Request, how_far, own_report, what_is_missing, what_it_will_do, with_losses};
     use quietcore_trace::live::OwnDisturbance;
     use quietcore_trace::{Tally, TraceReader};
+    use std::time::Duration;
+
+    /// A tally of nine events.
+    fn tally(lost_events: u64) -> Tally {
+        let mut tally = Tally::default();
+        (tally.events, tally.lost_events) = (9, lost_events);
+        tally
+    }
 
     /// Goal: what either says is lost, and nothing is counted twice. Method: one of each order.
     #[test]
     fn losses_are_counted_once() {
         for (marked, counted, lost) in [(0, 0, 0), (5, 0, 5), (0, 7, 7), (5, 7, 7), (7, 5, 7)] {
-            assert_eq!(lost_events(marked, counted), lost, "{marked} marked, {counted} counted");
+            let tally = with_losses(&tally(marked), counted);
+            assert_eq!((tally.events, tally.lost_events), (9, lost), "{marked} marked, {counted} counted");
         }
     }
+
+    /// Goal: what a recording will do to the machine is said, and how far it is. Method: no two figures are
+    /// the same.
+    #[test]
+    fn a_recording_says_what_it_does() {
+        let housekeeping = "0-3".parse().expect("a list");
+        let request =
+            Request { span: Duration::from_secs(5), questions: vec![], buffer_kib: 512, housekeeping };
+        let sentence = "switching 17 tracepoints on, and off at the end, interrupts every online CPU a few \
+                        times, isolated ones included; running on CPUs 1-2; buffers of 512 KiB per CPU";
+        assert_eq!(what_it_will_do(&request, 17, &"1-2".parse().expect("a list")), sentence);
+        assert_eq!(how_far(4, &tally(6)), "4 s left, 9 events");
+    }
+
     /// Goal: a recording that a signal ended says so, and no other. Method: both.
     #[test]
     fn a_signal_is_a_warning() {

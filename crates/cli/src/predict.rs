@@ -56,7 +56,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<CommandOutcome, CliError> {
         output::say(&format!("predicted, {}: {}: {value} {}", one.question, one.what, one.unit));
     }
     let (mut display, rounds) = (Display::new(), args.rounds);
-    let mut tell = |case: &str, round| display.show(|| format!("{case}: round {round} of {rounds}"));
+    let mut tell = |case: &str, round| display.show(|| how_far(case, [round, rounds]));
     let measured = predictor.measure(rounds, &mut tell);
     display.clear();
     let report = measured?;
@@ -66,6 +66,10 @@ pub(crate) fn run(args: &PredictArgs) -> Result<CommandOutcome, CliError> {
         Page::print(|page| text::predictions(page, &report))?;
     }
     Ok(if report.complete { CommandOutcome::Fine } else { CommandOutcome::Interrupted })
+}
+
+fn how_far(case: &str, [round, of]: [u32; 2]) -> String {
+    format!("{case}: round {round} of {of}")
 }
 
 fn costs(args: &PredictArgs) -> Result<CostTable, CliError> {
@@ -81,4 +85,15 @@ fn costs(args: &PredictArgs) -> Result<CostTable, CliError> {
         calibrate::write(&found.costs, path)?;
     }
     Ok(found.costs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::how_far;
+
+    /// Goal: measuring says how far it is. Method: words that all differ.
+    #[test]
+    fn a_measurement_says_how_far_it_is() {
+        assert_eq!(how_far("idle, stay", [2, 5]), "idle, stay: round 2 of 5");
+    }
 }

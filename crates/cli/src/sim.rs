@@ -70,13 +70,13 @@ struct Report<'a> {
 pub(crate) fn run(args: &SimArgs) -> Result<CommandOutcome, CliError> {
     match (&args.scenario, args.runtimes) {
         (Some(path), _) => run_scenario(args, path),
-        (None, count) => runtimes::run(RuntimesRequest {
-            count: count.expect("one of both is given"),
-            first_seed: args.seed.unwrap_or(1),
-            json: args.json,
-            exit_zero: args.exit_zero,
-        }),
+        (None, count) => runtimes::run(request(args, count.expect("one of both is given"))),
     }
+}
+
+fn request(args: &SimArgs, count: u64) -> RuntimesRequest {
+    let SimArgs { json, exit_zero, .. } = *args;
+    RuntimesRequest { count, first_seed: args.seed.unwrap_or(1), json, exit_zero }
 }
 
 fn run_scenario(args: &SimArgs, path: &Path) -> Result<CommandOutcome, CliError> {
@@ -189,9 +189,27 @@ fn named(pattern: &Path, label: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::{named, ran_so_far};
+    use super::{SimArgs, named, ran_so_far, request};
+    use crate::runtimes::RuntimesRequest;
+    use clap::{Args, FromArgMatches};
     use quietcore_core::Nanos;
     use std::path::Path;
+
+    /// Goal: what is typed is what the runtimes are. Method: each option alone.
+    #[test]
+    fn runtimes_are_as_they_are_typed() {
+        let asked = |words: &[&str]| {
+            let command = SimArgs::augment_args(clap::Command::new("sim"));
+            let words = [&["sim", "--runtimes=50"], words].concat();
+            let matches = command.try_get_matches_from(words).expect("options of sim");
+            request(&SimArgs::from_arg_matches(&matches).expect("options of sim"), 50)
+        };
+        let usual = RuntimesRequest { count: 50, first_seed: 1, json: false, exit_zero: false };
+        assert_eq!(asked(&[]), usual);
+        assert_eq!(asked(&["--seed=3"]), RuntimesRequest { first_seed: 3, ..usual });
+        assert_eq!(asked(&["--json"]), RuntimesRequest { json: true, ..usual });
+        assert_eq!(asked(&["--exit-zero"]), RuntimesRequest { exit_zero: true, ..usual });
+    }
 
     /// Goal: a long run says what runs and how far it is. Method: figures that all differ.
     #[test]

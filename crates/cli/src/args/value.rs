@@ -95,6 +95,12 @@ mod tests {
         for (place, of) in Question::ALL.into_iter().enumerate() {
             assert_eq!((question(of.name()), question(&format!("00{place}"))), (Ok(of), Ok(of)));
         }
-        assert!(["", "005", "0", "Isolation"].iter().all(|text| question(text).is_err()));
+        for bad in ["", "005", "0", "Isolation"] {
+            let refused = format!(
+                "{bad:?} is no question; choose from packet-timers, isolation, placement, real-time, \
+                 empty-softirqs"
+            );
+            assert_eq!(question(bad), Err(refused));
+        }
     }
 }

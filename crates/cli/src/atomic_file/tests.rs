@@ -1,6 +1,7 @@
 //! What is written where, in a folder of other users, too. Tests that need another user run as root only.
 
 use super::{AtomicFile, OutputContent, Place, named, temporary_name};
+use rustix::thread::{CapabilitySet, CapabilitySets};
 use std::fs::{self, Permissions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
@@ -107,6 +108,50 @@ fn a_file_that_another_user_left_in_a_shared_folder_is_refused() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Goal: our own file is replaced where all users can write, too.
+#[test]
+fn a_file_of_ours_in_a_shared_folder_is_replaced() {
+    let folder = folder("ours");
+    let target = folder.join("report.prom");
+    fs::write(&target, "old").unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o1777)).unwrap();
+    write(&target, OutputContent::Ordinary, "new").unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"new");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Goal: without privileges, too, a folder need not be read to write a file in it, and an owner that cannot
+/// be kept is a reason to write nothing. Method: on a thread that gives up its capabilities, in a folder that
+/// is not readable, a new file and one of another user.
+#[test]
+fn without_privileges_an_owner_cannot_be_kept() {
+    let folder = folder("unprivileged");
+    let [new, other] = ["new", "other"].map(|name| folder.join(name));
+    fs::write(&other, "theirs").unwrap();
+    let has_other_user = is_root("another user's file in without_privileges_an_owner_cannot_be_kept");
+    if has_other_user {
+        chown(&other, Some(1234), Some(5678)).unwrap();
+    }
+    fs::set_permissions(&folder, Permissions::from_mode(0o300)).unwrap();
+    let work = || {
+        let permitted = rustix::thread::capabilities(None).unwrap().permitted;
+        let (effective, inheritable) = (CapabilitySet::empty(), CapabilitySet::empty());
+        let sets = CapabilitySets { effective, permitted, inheritable };
+        rustix::thread::set_capabilities(None, sets).unwrap();
+        (write(&new, OutputContent::Ordinary, "new"), write(&other, OutputContent::Ordinary, "new"))
+    };
+    let (written, refused) = std::thread::scope(|scope| scope.spawn(work).join().unwrap());
+    fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+    assert_eq!((written, fs::read(&new).unwrap()), (Ok(()), b"new".into()));
+    if has_other_user {
+        let why = "its owner (uid 1234, gid 5678) cannot be kept: Operation not permitted (os error 1); \
+                   remove it first, or name another file";
+        assert_eq!(refused, Err(format!("writing {} failed: {why}", other.display())));
+        assert_eq!(fs::read(&other).unwrap(), b"theirs");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
 /// Goal: the file goes to the folder that was named when the work began. Method: meanwhile the folder is
 /// moved, and a link to another one takes its name.
 #[test]
@@ -125,24 +170,28 @@ fn a_folder_that_is_swapped_changes_nothing() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Goal: a replaced file keeps who may read it, whatever it is to hold. Method: unusual modes, with and
-/// without an owner of its own.
+/// Goal: a replaced file keeps who may read it, whatever it is to hold, and does not run as its owner.
+/// Method: unusual modes, with and without an owner and a group of its own.
 #[test]
 fn a_replaced_file_keeps_mode_and_owner() {
     let folder = folder("kept");
     let target = folder.join("out");
     let owner = if is_root("the owner in a_replaced_file_keeps_mode_and_owner") { Some(1234) } else { None };
-    for (kept, content) in
-        [(0o600, OutputContent::Ordinary), (0o640, OutputContent::Live), (0o604, OutputContent::Ordinary)]
-    {
+    for (had, kept, content, user, group) in [
+        (0o600, 0o600, OutputContent::Ordinary, owner, None),
+        (0o640, 0o640, OutputContent::Live, None, owner),
+        (0o4714, 0o714, OutputContent::Ordinary, owner, owner),
+        (0o2604, 0o604, OutputContent::Ordinary, None, None),
+    ] {
         fs::write(&target, "old").unwrap();
-        chown(&target, owner, owner).unwrap();
-        fs::set_permissions(&target, Permissions::from_mode(kept)).unwrap();
+        chown(&target, user, group).unwrap();
+        fs::set_permissions(&target, Permissions::from_mode(had)).unwrap();
         let before = fs::metadata(&target).unwrap();
         write(&target, content, "new").unwrap();
         let after = fs::metadata(&target).unwrap();
-        assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()), "{kept:o}");
-        assert_eq!((mode(&target), fs::read(&target).unwrap().as_slice()), (kept, &b"new"[..]), "{kept:o}");
+        assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()), "{had:o}");
+        assert_eq!((mode(&target), fs::read(&target).unwrap().as_slice()), (kept, &b"new"[..]), "{had:o}");
+        fs::remove_file(&target).unwrap();
     }
     fs::remove_dir_all(&folder).unwrap();
 }

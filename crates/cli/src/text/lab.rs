@@ -277,9 +277,9 @@ mod tests {
         }
     }
 
-    /// Goal: output of a tool that has no columns stands one below the other, a simulation that contradicts
-    /// itself says so, and each verdict of one is about the direction that is better. Method: a snapshot of
-    /// one row.
+    /// Goal: output of a tool that has no columns stands one below the other, what is broken stands out, a
+    /// simulation that contradicts itself says so, and each verdict of one is about the direction that is
+    /// better. Method: a snapshot of one row.
     #[test]
     fn text_of_a_row_with_loose_ends() {
         let mut row = fixture::report().rows.swap_remove(0);
@@ -303,6 +303,7 @@ mod tests {
             simulated.comparisons.push(ScenarioComparison { what, unit: "ns", better, before, after, ratio });
         }
         simulated.comparisons.remove(0);
+        row.words.push("BROKEN: this figure must have one value.".to_owned());
         let mut page = Page::plain();
         super::lab_row(&mut page, &row);
         insta::assert_snapshot!("loose-ends", page.into_text());

@@ -135,7 +135,7 @@ mod tests {
             faults,
             ..RuntimePlan::draw(345)
         };
-        let smallest = RuntimePlan { lanes: 1, faults: RuntimeFaults::default(), ..plan.clone() };
+        let smallest = RuntimePlan { seed: 6, lanes: 1, faults: RuntimeFaults::default(), ..plan.clone() };
         let failure = RuntimeFailure {
             plan,
             what: "timer 3 (Exact): it runs 12 ns early".to_owned(),

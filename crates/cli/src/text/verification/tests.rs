@@ -1,6 +1,7 @@
 //! The text of verifications: of a file of the tests, with counts that no recording has all of.
 
 use super::verification;
+use crate::terminal::Style;
 use crate::text::Page;
 use quietcore_trace::{Progress, TraceReader};
 use quietcore_verify::{Check, Verification, Verify};
@@ -73,6 +74,27 @@ fn a_part_of_the_hierarchy_is_called_one() {
     );
     of.tmigr.tree_mismatches = 4;
     assert!(text(&of).contains("\n  tree mismatches         4  lines that build another tree\n"));
+}
+
+/// Goal: a hierarchy of which only the tree differs is shown, and only what is wrong stands out. Method: in
+/// colour, with nothing but such a tree, then with lines that differ.
+#[test]
+fn what_is_wrong_of_a_hierarchy_stands_out() {
+    let mut of = fine();
+    let bad = |of: &Verification| {
+        let mut page = Page::coloured();
+        verification(&mut page, "given.txt", of);
+        let text = page.into_text();
+        let begin = format!("  {}", Style::Bad.of("").split('m').next().expect("a code"));
+        text.lines().filter(|line| line.starts_with(&begin)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(bad(&of).is_empty());
+    let row = |label: &str, text: &str| format!("  {}  {text}", Style::Bad.of(label));
+    of.tmigr.tree_mismatches = 3;
+    assert_eq!(bad(&of), [row("tree mismatches         3", "lines that build another tree")]);
+    of.tmigr.tree_mismatches = 0;
+    (of.tmigr.events, of.tmigr.exact, of.tmigr.unexplained) = (7, 5, 2);
+    assert_eq!(bad(&of), [row("unexplained             2", "in no order")]);
 }
 
 /// Goal: the verdict names what was compared. Method: with and without starts and a hierarchy.
