@@ -144,7 +144,7 @@ pub(super) fn cpuset_v1_balanced(facts: &Facts) -> Option<Finding> {
 
 /// A quota stops every ordinary task of the cgroup, on isolated CPUs as well.
 pub(super) fn cpu_quota(facts: &Facts) -> Option<Finding> {
-    let share = |quota: &Quota| quota.quota_us as f64 / quota.period_us.max(1) as f64;
+    let share = |quota: &Quota| quota.quota_us as f64 / quota.period_us as f64;
     let least = |a: &&crate::host::Fact<Quota>, b: &&crate::host::Fact<Quota>| {
         share(&a.value).total_cmp(&share(&b.value))
     };

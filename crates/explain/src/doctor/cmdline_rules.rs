@@ -7,20 +7,16 @@
 use super::text::{Cite, cpus};
 use crate::host::Facts;
 use crate::{Finding, Severity};
-use quietcore_core::CpuSet;
 use quietcore_trace::Question;
 
 /// `isolcpus=managed_irq,4-7` isolates no scheduling domain.
 pub(super) fn isolcpus_no_domain(facts: &Facts) -> Option<Finding> {
     let isolated = facts.domain_isolated();
     let params = facts.isolcpus();
-    let one = params.iter().find(|one| !one.domain && !one.cpus.difference(&isolated).is_empty())?;
-    // Another isolcpus= with the domain flag for the same CPUs makes up for this one.
-    let domain = params.iter().filter(|one| one.domain).fold(CpuSet::new(), |all, one| all.union(&one.cpus));
-    let open = one.cpus.difference(&isolated).difference(&domain);
-    if open.is_empty() {
-        return None;
-    }
+    // Another isolcpus= with the domain flag for the same CPUs makes up for one without.
+    let domain = params.iter().filter(|one| one.domain).fold(isolated, |all, one| all.union(&one.cpus));
+    let one = params.iter().find(|one| !one.cpus.difference(&domain).is_empty())?;
+    let open = one.cpus.difference(&domain);
     let flag = if one.nohz { "nohz" } else { "managed_irq" };
     Some(
         Finding::new("isolcpus-no-domain", Question::Isolation, Severity::Warning)

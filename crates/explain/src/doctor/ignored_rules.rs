@@ -64,7 +64,7 @@ fn isolcpus_reason(facts: &Facts, one: &Isolcpus, all: &[Isolcpus]) -> (String, 
             format!("isolcpus=managed_irq,domain,{}", one.cpus.intersection(&possible)),
         );
     }
-    if possible.difference(&one.cpus).is_empty() {
+    if leaves_none(&one.cpus, &possible) {
         let rest: CpuSet = possible.iter().skip(1).collect();
         return (
             "No housekeeping CPU would remain, so the kernel keeps the boot CPU (\"must include one \
@@ -74,6 +74,11 @@ fn isolcpus_reason(facts: &Facts, one: &Isolcpus, all: &[Isolcpus]) -> (String, 
         );
     }
     conflict(facts, one, all)
+}
+
+/// Whether no housekeeping CPU remains beside `isolated`; not known without the possible CPUs.
+fn leaves_none(isolated: &CpuSet, possible: &CpuSet) -> bool {
+    !possible.is_empty() && possible.difference(isolated).is_empty()
 }
 
 fn refused(refusal: &Refusal) -> (String, String) {
@@ -116,7 +121,7 @@ fn conflict(facts: &Facts, one: &Isolcpus, all: &[Isolcpus]) -> (String, String)
                 format!("isolcpus=managed_irq,domain,{0} nohz_full={0}", one.cpus),
             );
         }
-        if possible.difference(&one.cpus.union(&other)).is_empty() {
+        if leaves_none(&one.cpus.union(&other), &possible) {
             return (
                 format!(
                     "isolcpus= and nohz_full={other} together leave no housekeeping CPU; from 6.19 on \

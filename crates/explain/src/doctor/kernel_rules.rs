@@ -50,7 +50,7 @@ pub(super) fn isolated_pull_timers(facts: &Facts) -> Option<Finding> {
 
 /// One command per group of eight with a housekeeping CPU, and the groups that have none.
 fn awake_commands(facts: &Facts) -> String {
-    let (isolated, housekeeping) = (facts.isolated(), facts.housekeeping());
+    let housekeeping = facts.housekeeping();
     let mut commands = Vec::new();
     let mut helpless = CpuSet::new();
     for group in facts.cpus.groups() {
@@ -58,7 +58,7 @@ fn awake_commands(facts: &Facts) -> String {
             Some(cpu) => {
                 commands.push(format!("\n$ taskset -c {cpu} nice -n 19 sh -c 'while :; do :; done' &"))
             }
-            None => helpless = helpless.union(&group.intersection(&isolated)),
+            None => helpless = helpless.union(&group),
         }
     }
     let mut text = "Run a kernel from 6.19 on.".to_owned();
@@ -214,10 +214,10 @@ pub(super) fn timer_migration_hrtimers_only(facts: &Facts) -> Option<Finding> {
 
 /// No CPU is left to do the work that isolation moves away.
 pub(super) fn housekeeping_empty(facts: &Facts) -> Option<Finding> {
-    if facts.online().is_empty() || !facts.housekeeping().is_empty() {
+    let first = facts.online().iter().next()?;
+    if !facts.housekeeping().is_empty() {
         return None;
     }
-    let first = facts.online().iter().next()?;
     Some(
         Finding::new("housekeeping-empty", Question::Isolation, Severity::Critical)
             .what(format!("All online {} are isolated; no housekeeping CPU remains.", cpus(&facts.online())))

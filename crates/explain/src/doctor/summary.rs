@@ -56,14 +56,15 @@ fn isolated(facts: &Facts) -> String {
     let params = facts.isolcpus();
     let asked = params.iter().filter(|one| one.domain).fold(CpuSet::new(), |all, one| all.union(&one.cpus));
     let boot = asked.intersection(&set);
-    let partition = facts.groups.partition_isolated().difference(&boot);
-    let old = facts.groups.unbalanced(&facts.online()).difference(&boot);
+    let later = set.difference(&boot);
+    let partition = facts.groups.partition_isolated().intersection(&later);
+    let old = facts.groups.unbalanced().intersection(&later);
     let means = [(boot, "isolcpus="), (partition, "cpuset partition"), (old, "v1 cpusets")];
     let names: Vec<&str> = means.iter().filter(|(set, _)| !set.is_empty()).map(|(_, name)| *name).collect();
     if set.is_empty() && (online(facts) == UNKNOWN || !says_who_is_isolated(facts)) {
         return UNKNOWN.to_owned();
     }
-    if set.is_empty() || names.is_empty() {
+    if names.is_empty() {
         return or_none(&set);
     }
     format!("{set} (by {})", names.join(" and "))

@@ -97,15 +97,15 @@ impl Cgroups {
         cpus.chain(&self.isolated).fold(CpuSet::new(), |all, fact| all.union(&fact.value))
     }
 
-    /// v1: CPUs of `online` that no load-balanced cpuset covers.
-    pub(crate) fn unbalanced(&self, online: &CpuSet) -> CpuSet {
-        let Some(root) = self.cpusets.first().filter(|root| !root.is_balanced()) else {
+    /// v1: CPUs of the root that no load-balanced cpuset covers. A container's root has its own CPUs only.
+    pub(crate) fn unbalanced(&self) -> CpuSet {
+        let Some(root) = self.cpusets.first().map(|root| &root.cpus.value) else {
             return CpuSet::new();
         };
         let covered = self.cpusets.iter().filter(|set| set.is_balanced());
-        let rest = covered.fold(online.clone(), |rest, set| rest.difference(&set.cpus.value));
+        let rest = covered.fold(root.clone(), |rest, set| rest.difference(&set.cpus.value));
         // A root without any balanced child is a host without balancing, not one with isolation.
-        if rest == root.cpus.value { CpuSet::new() } else { rest }
+        if rest == *root { CpuSet::new() } else { rest }
     }
 }
 
@@ -136,15 +136,14 @@ impl Mounts {
                 continue;
             };
             let has = |name: &str| options.split(',').any(|option| option == name);
-            let place = match kind {
-                "cgroup2" => &mut mounts.unified,
-                "cgroup" if has("cpuset") => &mut mounts.cpuset,
-                "cgroup" if has("cpu") => &mut mounts.cpu,
-                _ => continue,
-            };
-            place.get_or_insert_with(|| unescape(dir));
-            if kind == "cgroup" && has("cpu") && has("cpuset") {
-                mounts.cpu.get_or_insert_with(|| unescape(dir));
+            for (place, is_here) in [
+                (&mut mounts.unified, kind == "cgroup2"),
+                (&mut mounts.cpu, kind == "cgroup" && has("cpu")),
+                (&mut mounts.cpuset, kind == "cgroup" && has("cpuset")),
+            ] {
+                if is_here {
+                    place.get_or_insert_with(|| unescape(dir));
+                }
             }
         }
         mounts

@@ -22,7 +22,7 @@ pub(crate) struct Cpus {
     pub(crate) online: Option<Fact<CpuSet>>,
     pub(crate) isolated: Option<Fact<CpuSet>>,
     pub(crate) nohz_full: Option<Fact<CpuSet>>,
-    /// Hardware threads of one core, each set once; cores with one thread are left out.
+    /// The hardware threads of each CPU's core; cores with one thread are left out.
     pub(crate) siblings: Vec<Fact<CpuSet>>,
     /// CPUs of each NUMA node that has any.
     pub(crate) nodes: Vec<Fact<CpuSet>>,
@@ -66,19 +66,9 @@ impl Cpus {
 }
 
 fn read_siblings(reader: &mut Reader, online: &CpuSet) -> Vec<Fact<CpuSet>> {
-    let mut seen = CpuSet::new();
-    let mut siblings = Vec::new();
-    for cpu in online.iter() {
-        if seen.contains(cpu) {
-            continue;
-        }
-        let path = format!("{CPU_DIR}/cpu{cpu}/topology/thread_siblings_list");
-        if let Some(fact) = reader.list(&path).filter(|fact| fact.value.len() > 1) {
-            seen = seen.union(&fact.value);
-            siblings.push(fact);
-        }
-    }
-    siblings
+    let path = |cpu| format!("{CPU_DIR}/cpu{cpu}/topology/thread_siblings_list");
+    let cores = online.iter().filter_map(|cpu| reader.list(&path(cpu)));
+    cores.filter(|fact| fact.value.len() > 1).collect()
 }
 
 fn read_nodes(reader: &mut Reader) -> Vec<Fact<CpuSet>> {

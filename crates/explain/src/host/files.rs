@@ -213,7 +213,9 @@ pub(super) mod tests {
     use super::{Reader, RootFolder, excerpt};
     use crate::host::below::Lookup;
     use rustix::fs::{CWD, FileType, Mode, inotify, mknodat};
+    use std::ffi::OsStr;
     use std::fs;
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
     use std::path::{Path, PathBuf};
 
@@ -251,6 +253,7 @@ pub(super) mod tests {
             assert!(reader.text("/../../../../../../etc/passwd").is_none());
             assert!(reader.text("/magic").is_none());
             assert!(reader.dirs("/inner/up").is_empty());
+            assert_eq!(reader.dirs("/"), ["dangling", "inner", "magic", "near", "out", "roundabout"]);
             assert!(reader.text("/dangling").is_none());
             let unreadable = reader.into_unreadable();
             assert_eq!(unreadable.len(), 5, "{unreadable:?}");
@@ -286,13 +289,14 @@ pub(super) mod tests {
     }
 
     /// Goal: size and kind are bounded, where docs/reference/doctor.md says. Method: a file at the cap and
-    /// one over it, junk, and a directory as file.
+    /// one over it, junk as content and as name, a directory as file, and a file as root.
     #[test]
     fn large_binary_and_irregular_files_are_refused() {
         let root = scratch("large");
         fs::write(root.join("most"), vec![b'1'; 1 << 20]).unwrap();
         fs::write(root.join("large"), vec![b'1'; (1 << 20) + 1]).unwrap();
         fs::write(root.join("junk"), [0xff, 0xfe, 0]).unwrap();
+        fs::create_dir(root.join(OsStr::from_bytes(b"inner/x\xff"))).unwrap();
         let mut reader = Reader::new(&root);
         assert_eq!(reader.text("/most").map(|text| text.len()), Some(1 << 20));
         for (path, reason) in [
@@ -304,6 +308,10 @@ pub(super) mod tests {
             assert_eq!(reader.unreadable.pop(), Some((path.to_owned(), reason.to_owned())));
         }
         assert_eq!(reader.head("/most", 3).as_deref(), Some("111"));
+        assert!(reader.dirs("/inner").is_empty());
+        assert_eq!(reader.unreadable, [("/inner/x\u{fffd}".to_owned(), "not a UTF-8 name".to_owned())]);
+        let file = Reader::new(&root.join("most"));
+        assert_eq!(file.unreadable, [("/".to_owned(), "Not a directory (os error 20)".to_owned())]);
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -323,7 +331,7 @@ pub(super) mod tests {
         assert_eq!(reader.dirs("/inner").len(), 4096);
         fs::write(root.join("file"), "7").unwrap();
         reader.open_count = 65_535;
-        assert!(reader.exists("/file"), "the last one");
+        assert!(reader.exists("/inner"), "the last one");
         assert!(!reader.exists("/file") && !reader.exists("/other") && reader.text("/file").is_none());
         let told = [
             ("/inner", "more than 4096 entries; the rest was not looked at"),

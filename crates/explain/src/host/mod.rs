@@ -88,7 +88,7 @@ impl Facts {
                 .filter(|one| one.domain)
                 .fold(CpuSet::new(), |all, one| all.union(&one.cpus)),
         };
-        let later = self.groups.partition_isolated().union(&self.groups.unbalanced(&self.online()));
+        let later = self.groups.partition_isolated().union(&self.groups.unbalanced());
         self.if_online(&boot.union(&later))
     }
 

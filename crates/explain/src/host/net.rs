@@ -1,8 +1,8 @@
 //! Network queues: which CPUs a queue's receive work is spread over, and which CPUs send by it.
 //!
 //! Decides how `/sys/class/net/*/queues` is read. RPS masks name CPUs that *run* receive softirqs
-//! for a queue; XPS masks name CPUs whose senders *use* a queue, and thereby share its lock.
-//! Invariant: queues with an empty mask (the feature is off) are left out.
+//! for a queue; XPS masks name CPUs whose senders *use* a queue, and thereby share its lock. An empty mask
+//! says that the feature is off.
 //! Source: Linux Documentation/networking/scaling.rst, net/core/net-sysfs.c (v6.12).
 
 use super::files::{Fact, Reader};
@@ -36,9 +36,7 @@ impl Queues {
                 } else {
                     ("rps_cpus", &mut queues.receive)
                 };
-                masks.extend(
-                    reader.mask(&format!("{dir}/{queue}/{file}")).filter(|fact| !fact.value.is_empty()),
-                );
+                masks.extend(reader.mask(&format!("{dir}/{queue}/{file}")));
             }
         }
         queues

@@ -33,19 +33,25 @@ const BOOTS: &[[&str; 4]] = &[
     // nohz_full= first: up to 5.17 they share a mask, later with the nohz flag only.
     ["5.17.15", "nohz_full=2-5 isolcpus=2-3", "", "2-5"],
     ["5.18.0", "nohz_full=2-5 isolcpus=2-3", "", "2-5"],
+    ["6.12.0", "nohz_full=2-5 isolcpus=nohz,domain,2-5", "2-3", "2-5"],
     ["6.12.0", "nohz_full=2-5 isolcpus=nohz,domain,2-3", "", "2-5"],
     // isolcpus= first, likewise.
     ["5.17.15", "isolcpus=2-3 isolcpus=domain,4 nohz_full=2-5", "2-4", ""],
     ["5.18.0", "isolcpus=2-3 nohz_full=2-5", "2-3", ""],
     ["6.12.0", "isolcpus=nohz,domain,2-3 nohz_full=2-5", "2-3", "2-3"],
+    ["6.12.0", "isolcpus=nohz,domain,2-5 nohz_full=2-5", "2-5", "2-3"],
     ["5.17.15", "nohz_full=2-5 isolcpus=2-3", "2-3", ""],
     ["5.17.15", "isolcpus=x9,2 nohz_full=2-5", "", ""],
-    // A CPU that is not there.
+    // A CPU that is not there; a list that is none.
     ["6.12.0", "nohz_full=4-11", "", ""],
-    // isolcpus= thrice: the last is dropped. Twice: the first is.
+    ["6.12.0", "nohz_full=5-2", "", ""],
+    // isolcpus= thrice: the last is dropped. Twice: the first is, or a second that names the same CPUs.
     ["6.12.0", "isolcpus=domain,2-3 isolcpus=domain,2 isolcpus=domain,3-4", "2-3", ""],
     ["6.12.0", "isolcpus=domain,4 isolcpus=domain,2-3", "2-3", ""],
-    // Without the domain flag: CPUs of another parameter that has it are not open.
+    ["6.12.0", "isolcpus=nohz,2-3 isolcpus=domain,2-3", "", ""],
+    // Without the domain flag: CPUs that are isolated, or of another parameter that has it, are not open.
+    ["6.12.0", "isolcpus=managed_irq,2 isolcpus=nohz,5", "2", ""],
+    ["6.12.0", "isolcpus=managed_irq,2 isolcpus=domain,2 isolcpus=nohz,5", "", ""],
     ["6.12.0", "isolcpus=domain,1-2 isolcpus=nohz,2-3 isolcpus=managed_irq,5-6", "", ""],
 ];
 
@@ -74,6 +80,92 @@ fn a_dropped_parameter_is_named_with_its_reason() {
     insta::assert_snapshot!("boots", found);
 }
 
+const POSSIBLE: &str = "sys/devices/system/cpu/possible";
+const ONLINE: &str = "sys/devices/system/cpu/online";
+const SHOWN: &str = "sys/devices/system/cpu/isolated";
+const NOHZ_FULL: &str = "sys/devices/system/cpu/nohz_full";
+const STATUS: (&str, &str) = ("proc/self/status", "Cpus_allowed_list: 0-1");
+
+/// Goal: each set of CPUs is the kernel's, and only what is online is isolated; the possible CPUs are those
+/// online if the kernel does not say. Method: a host on which no two sets are alike.
+#[test]
+fn sets_of_cpus_are_told_apart() {
+    let assert_sets = |possible: &str, expected: [&str; 6]| {
+        let files = [
+            (POSSIBLE, possible),
+            (ONLINE, "0-6"),
+            (SHOWN, "3-4,7"),
+            (NOHZ_FULL, "4-5,8"),
+            STATUS,
+            ("proc/cmdline", "nohz_full=4-11 isolcpus=domain,2-N"),
+        ];
+        let facts = facts("sets", &files);
+        let sets = [facts.possible(), facts.online(), facts.domain_isolated(), facts.nohz_full()];
+        let sets = [&sets[..], &[facts.isolated(), facts.housekeeping()]].concat();
+        assert_eq!(sets.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+    };
+    assert_sets("0-9", ["0-9", "0-6", "3-4", "4-5", "3-5", "0-2,6"]);
+    assert_sets("x", ["0-6", "0-6", "3-4", "4-5", "3-5", "0-2,6"]);
+}
+
+/// Goal: "none" is said of isolated CPUs only where the kernel or its command line says so. Method: hosts
+/// that have one file of several.
+#[test]
+fn unknown_isolation_is_not_none() {
+    for (files, expected) in [
+        (&[(SHOWN, "")][..], "none"),
+        (&[("proc/cmdline", "quiet")], "none"),
+        (&[(SHOWN, ""), (ONLINE, "x")], "unknown"),
+        (&[STATUS, (NOHZ_FULL, "")], "unknown"),
+        (&[("proc/cmdline", "quiet"), (ONLINE, "x")], "unknown"),
+    ] {
+        let rows = examine(&facts("none", files)).summary;
+        assert!(rows.contains(&("isolated", expected.to_owned())), "{files:?}: {rows:?}");
+    }
+}
+
+/// Goal: who asked for isolation in any way is not told that nothing is isolated. Method: each way alone.
+#[test]
+fn nothing_is_isolated_where_nobody_asked() {
+    let partition = |state| [CGROUPS, ("cg/a/cpuset.cpus.partition", state)];
+    let reserved = [
+        OLD_CPUSETS,
+        ("set/cpuset.cpus", "0-7"),
+        ("set/a/cpuset.cpus", "3"),
+        ("set/a/cpuset.cpu_exclusive", "1"),
+    ];
+    for (files, is_told) in [
+        (&[][..], true),
+        (&[(SHOWN, "")], true),
+        (&[(SHOWN, ""), (ONLINE, "x")], false),
+        (&[(SHOWN, ""), ("proc/cmdline", "isolcpus=2")], false),
+        (&[(SHOWN, ""), ("proc/cmdline", "nohz_full=2")], false),
+        (&partition("member"), true),
+        // A cgroup file in an archive may be empty.
+        (&partition(""), true),
+        (&partition("root invalid (x)"), false),
+        (&reserved, false),
+        (&reserved[..3], true),
+    ] {
+        let findings = examine(&facts("nobody", files)).findings;
+        let found = findings.iter().any(|finding| finding.id == "nothing-isolated");
+        assert_eq!(found, is_told, "{files:?}");
+    }
+}
+
+/// Goal: that no CPU is left, or that one is too many, is no reason where it is not known which there are.
+/// Method: a host that does not say.
+#[test]
+fn unknown_cpus_are_no_reason() {
+    for line in ["isolcpus=2-3", "nohz_full=2-3 isolcpus=2-3"] {
+        let files = [(POSSIBLE, "x"), (ONLINE, "x"), (SHOWN, ""), ("proc/cmdline", line)];
+        let findings = examine(&facts("reason", &files)).findings;
+        let ignored =
+            findings.iter().find(|finding| finding.id == "isolcpus-ignored").expect("CPUs are lost");
+        assert!(ignored.why.starts_with("The reason cannot be told"), "{line}: {}", ignored.why);
+    }
+}
+
 /// Goal: nothing is said of a parameter when what the kernel made of it is not known.
 #[test]
 fn an_unknown_nohz_full_is_not_judged() {
@@ -82,16 +174,16 @@ fn an_unknown_nohz_full_is_not_judged() {
         findings.iter().map(|finding| finding.id).filter(|id| *id == "nohz-full-ignored").collect()
     };
     let line = ("proc/cmdline", "nohz_full=2-5");
-    let shown = |text| ("sys/devices/system/cpu/nohz_full", text);
+    let shown = |text| (NOHZ_FULL, text);
     assert_eq!(ids(&[line, shown("2-x")]), [""; 0]);
-    assert_eq!(ids(&[line, ("sys/devices/system/cpu/online", "0-x")]), [""; 0]);
+    assert_eq!(ids(&[line, (ONLINE, "0-x")]), [""; 0]);
     assert_eq!(
         ids(&[line, ("proc/self/status", "Cpus_allowed_list: x"), shown("2-4")]),
         ["nohz-full-ignored"]
     );
 }
 
-const ISOLATED: (&str, &str) = ("sys/devices/system/cpu/isolated", "2-3");
+const ISOLATED: (&str, &str) = (SHOWN, "2-3");
 const RELEASE: (&str, &str) = ("proc/sys/kernel/osrelease", "6.1.0");
 const RUNTIME: &str = "proc/sys/kernel/sched_rt_runtime_us";
 const PERIOD: (&str, &str) = ("proc/sys/kernel/sched_rt_period_us", "2000000");
@@ -104,6 +196,10 @@ const CGROUP: &str = "proc/self/cgroup";
 const SAME_PAGES: &str = "sys/kernel/mm/ksm/run";
 const HUGE_PAGES: &str = "sys/kernel/mm/transparent_hugepage/enabled";
 const STATISTICS: &str = "proc/sys/vm/stat_interval";
+const WATCHDOG: &str = "proc/sys/kernel/watchdog";
+const WATCHED: &str = "proc/sys/kernel/watchdog_cpumask";
+const CGROUPS: (&str, &str) = ("proc/self/mounts", "cgroup2 /cg cgroup2 rw 0 0");
+const OLD_CPUSETS: (&str, &str) = ("proc/self/mounts", "x /set cgroup rw,cpuset 0 0");
 
 /// What each machine has, besides CPUs 0 to 7 and Linux 6.1.
 const MACHINES: &[&[(&str, &str)]] = &[
@@ -140,15 +236,33 @@ const MACHINES: &[&[(&str, &str)]] = &[
     &[ISOLATED, (SAME_PAGES, "0"), (HUGE_PAGES, "always madvise [never]")],
     // v1 cpusets over CPUs 0 to 5 are balanced, as one is unless it says otherwise.
     &[
-        ("proc/self/mounts", "x /set cgroup rw,cpuset 0 0"),
+        OLD_CPUSETS,
         ("set/cpuset.cpus", "0-7"),
         ("set/cpuset.sched_load_balance", "0"),
         ("set/a/cpuset.cpus", "0-3"),
         ("set/a/cpuset.sched_load_balance", "1"),
+        ("set/a/cpuset.cpu_exclusive", "1"),
         ("set/b/cpuset.cpus", "4-5"),
         ("set/c/cpuset.cpus", "6"),
         ("set/c/cpuset.sched_load_balance", "0"),
     ],
+    // A container's root cpuset has its own CPUs only: of the others nothing is known.
+    &[OLD_CPUSETS, ("set/cpuset.cpus", "2-3"), ("set/cpuset.sched_load_balance", "1")],
+    &[OLD_CPUSETS, ("set/cpuset.cpus", "2-3"), ("set/cpuset.sched_load_balance", "0")],
+    // At boot and later.
+    &[
+        ISOLATED,
+        CGROUPS,
+        ("proc/cmdline", "isolcpus=domain,2-3"),
+        ("cg/a/cpuset.cpus.partition", "isolated"),
+        ("cg/a/cpuset.cpus.effective", "3,5"),
+    ],
+    // A quota and watchdogs, beside isolated CPUs.
+    &[ISOLATED, CGROUPS, ("proc/self/status", "Cpus_allowed_list: 0-1,4-7"), ("cg/cpu.max", "9000 10000")],
+    &[ISOLATED, (WATCHDOG, "1"), (WATCHED, "0-2"), ("proc/sys/kernel/nmi_watchdog", "0")],
+    &[ISOLATED, (WATCHDOG, "1"), (WATCHED, "0-2"), ("proc/sys/kernel/nmi_watchdog", "1")],
+    // From 6.19 on isolated CPUs leave the hierarchy, if there are any.
+    &[("proc/sys/kernel/osrelease", "6.19.0")],
     // A kernel that does not show what it isolates.
     &[("proc/cmdline", "isolcpus=2-3 isolcpus=domain,5 isolcpus=managed_irq,6")],
     // Memory statistics: below 10 s is often.
@@ -184,7 +298,8 @@ fn settings_of_machines_are_judged() {
 }
 
 /// Goal: groups of eight are counted per NUMA node, in their order; one thread per core is not several.
-/// Method: the whole page of a host with nodes 2, 10 and 11, all CPUs of the last one isolated.
+/// Method: the whole page of a host with nodes 2, 10 and 11, all CPUs of the last one isolated; its governor
+/// cannot be changed.
 #[test]
 fn nodes_and_cores_are_as_shown() {
     let files = [
@@ -195,6 +310,8 @@ fn nodes_and_cores_are_as_shown() {
         ("sys/devices/system/node/node2/cpulist", "0-1"),
         ("sys/devices/system/node/power/cpulist", "0-7"),
         ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0"),
+        ("sys/devices/system/cpu/cpuidle/current_driver", "acpi_idle"),
+        ("sys/devices/system/cpu/cpuidle/current_governor_ro", "ladder"),
     ];
     insta::assert_snapshot!("nodes", page(&examine(&facts("nodes", &files))));
 }
@@ -208,7 +325,7 @@ fn several_of_a_kind_are_told_apart() {
         RELEASE,
         ISOLATED,
         status,
-        ("proc/self/mounts", "cgroup2 /cg cgroup2 rw 0 0"),
+        CGROUPS,
         ("proc/self/cgroup", "0::/a/b/c"),
         ("cg/a/b/c/cpu.max", "400000 100000"),
         ("cg/a/b/cpu.max", "50000 20000"),
