@@ -249,18 +249,22 @@ fn memory_is_bounded_in_bytes() {
     shared.1.shutdown();
 }
 
-/// Goal: filters find the peer's port. Method: a discipline that tells which port it is asked about.
+/// Goal: filters find the ports of both ends. Method: a discipline that takes what comes from one port and
+/// goes to the other.
 #[test]
 fn filters_see_the_peer() {
     #[derive(Debug)]
-    struct OnlyFrom(u16, Fifo<quietcore::qdisc::IpPacket>);
+    struct OnlyBetween([u16; 2], Fifo<quietcore::qdisc::IpPacket>);
 
-    impl quietcore::qdisc::Qdisc<quietcore::qdisc::IpPacket> for OnlyFrom {
+    impl quietcore::qdisc::Qdisc<quietcore::qdisc::IpPacket> for OnlyBetween {
         fn kind(&self) -> &'static str {
             "only"
         }
         fn enqueue(&mut self, now: Nanos, packet: quietcore::qdisc::IpPacket) -> quietcore::qdisc::Enqueued {
-            if packet.matches(&FieldMatch::SourcePort { value: self.0, mask: 0xffff }) {
+            let [from, to] = self.0;
+            if packet.matches(&FieldMatch::SourcePort { value: from, mask: 0xffff })
+                && packet.matches(&FieldMatch::DestinationPort { value: to, mask: 0xffff })
+            {
                 self.1.enqueue(now, packet)
             } else {
                 quietcore::qdisc::Enqueued::Dropped
@@ -280,10 +284,14 @@ fn filters_see_the_peer() {
     let shared = start();
     let bench = Bench::new(&shared);
     let port = bench.peers[0].local_addr().expect("bound").port();
-    bench.relay.device(RelaySide::A).graft(0, OnlyFrom(port ^ 1, Fifo::new(FifoLimit::Packets(10))));
-    bench.send(RelaySide::A, b"another port's");
-    bench.wait(RelaySide::A, |a| a.received == 1);
-    bench.relay.device(RelaySide::A).graft(0, OnlyFrom(port, Fifo::new(FifoLimit::Packets(10))));
+    let listen = bench.relay.address(RelaySide::A).port();
+    let only = |ports| OnlyBetween(ports, Fifo::new(FifoLimit::Packets(10)));
+    for (sent, ports) in [[port ^ 1, listen], [port, listen ^ 1]].into_iter().enumerate() {
+        bench.relay.device(RelaySide::A).graft(0, only(ports));
+        bench.send(RelaySide::A, b"another port's");
+        bench.wait(RelaySide::A, |a| a.received == sent as u64 + 1);
+    }
+    bench.relay.device(RelaySide::A).graft(0, only([port, listen]));
     bench.send(RelaySide::A, b"its own");
     assert_eq!(bench.next(RelaySide::B), b"its own");
     drop(bench);

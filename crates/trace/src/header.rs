@@ -185,6 +185,22 @@ mod tests {
         assert_eq!((ftrace.cpu_count, ftrace.is_recording), (Some(4), false));
         assert_eq!(read(&["version = 7", "cpus=2"]).cpu_count, Some(2));
         assert!(!Header::default().take(b"7 = version = "), "it only looks like one");
+        let unknown =
+            read(&["# entries-in-buffer/entries-written: 5/5   #P:4", "# cpus: as many as there are"]);
+        assert_eq!(unknown.cpu_count, Some(4));
+        let kernel = read(&["# kernel: 6.12.107, x86-64, HZ=250"]).kernel;
+        assert_eq!(kernel.map(|kernel| kernel.text).as_deref(), Some("6.12.107"));
+    }
+
+    /// Goal: of what several lines say was lost the most counts. Method: two lines of each kind, in both
+    /// orders.
+    #[test]
+    fn the_most_that_was_lost_counts() {
+        let lines = ["# lost events: 9 (overrun 9)", "# entries-in-buffer/entries-written: 100/104   #P:8"];
+        let lost = |lines: &[&str]| read(lines).lost_events;
+        assert_eq!((lost(&lines), lost(&[lines[1], lines[0]])), (9, 9));
+        let fewer = ["# lost events: 2 (overrun 2)", lines[1]];
+        assert_eq!((lost(&fewer), lost(&[fewer[1], fewer[0]])), (4, 4));
     }
 
     /// Goal: a recording is told from a plain trace, and what it says unreadably is kept or left out. Method:

@@ -163,7 +163,10 @@ mod tests {
                     assert_eq!(number as usize, found.len() + 1);
                     found.push(Some(line.to_vec()));
                 }
-                RawLine::TooLong(_) => found.push(None),
+                RawLine::TooLong(number) => {
+                    assert_eq!(number as usize, found.len() + 1);
+                    found.push(None);
+                }
                 RawLine::WouldBlock => {}
                 RawLine::End => return found,
             }
@@ -189,6 +192,10 @@ mod tests {
             assert_eq!(found.len(), 2, "{length} bytes");
             assert_eq!(found[0].is_some(), readable, "{length} bytes");
             assert_eq!(found[1].as_deref(), Some(&b"next"[..]), "{length} bytes");
+            // At the end of the input, too.
+            let last = [b"first\n", &bytes[..length]].concat();
+            let found = collect(&last, 40_000);
+            assert_eq!((found.len(), found[1].is_some()), (2, readable), "{length} bytes");
         }
     }
 }

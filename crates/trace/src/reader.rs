@@ -254,6 +254,8 @@ mod tests {
         assert_eq!((reader.tally().lost_events, reader.tally().lost_unknown), (20, true));
         let (reader, _) = read(&format!("# lost events: 99 (overrun 99)\n{marks}{EVENT}\n"));
         assert_eq!(reader.tally().lost_events, 99);
+        let (reader, _) = read(&format!("# lost events: 3 (overrun 3)\n{marks}{EVENT}\n"));
+        assert_eq!(reader.tally().lost_events, 20);
         let (reader, _) = read(&format!("CPU:1 [LOST 12 EVENTS]\n{EVENT}\nCPU:3 [7 EVENTS DROPPED]\n"));
         assert_eq!((reader.tally().lost_events, reader.tally().lost_unknown), (19, false));
         let (reader, progress) = read("# lost events: 5 (overrun 5)\n");
@@ -328,6 +330,10 @@ mod tests {
                      the text of tracefs `trace` or `trace_pipe`, or of `trace-cmd report`)";
         assert_eq!(error.to_string(), shown);
         assert_eq!(read("# tracer: nop\n").1.unwrap(), Progress::Finished);
+        let garbage = "lorem ipsum\n".repeat(10_000);
+        assert!(read(&format!("# lost events: 5 (overrun 5)\n{garbage}")).1.is_err(), "of no event");
+        let marked = read(&format!("CPU:1 [LOST 12 EVENTS]\n{garbage}{EVENT}\n"));
+        assert_eq!((marked.1.unwrap(), marked.0.tally().malformed), (Progress::Finished, 10_000));
     }
 
     /// Goal: a source that fails is told with its reason, and so is an input without a line.

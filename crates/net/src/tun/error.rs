@@ -116,3 +116,46 @@ impl From<DeviceError> for TunError {
         Self::Device(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::TunError;
+    use crate::options::DeviceError;
+    use std::io;
+
+    /// Goal: each refusal says what of, and why. Method: one of each kind, no two words alike.
+    #[test]
+    fn a_refusal_says_what_and_why() {
+        let (name, namespace, arguments) = ("blue".to_owned(), "red".to_owned(), "link add".to_owned());
+        let error = || io::Error::other("no room");
+        let cases = [
+            (
+                TunError::Namespace { name: name.clone(), error: error() },
+                "the network namespace blue cannot be entered: no room",
+            ),
+            (TunError::NewNamespace(error()), "no network namespace can be made: no room"),
+            (
+                TunError::NamespaceReplaced { name: name.clone() },
+                "the network namespace blue is not the one that was made here: it is left alone",
+            ),
+            (
+                TunError::NamespaceTaken { name: name.clone() },
+                "the network namespace blue is there already and is not ours",
+            ),
+            (
+                TunError::NoIp { arguments: arguments.clone(), error: error() },
+                "ip link add cannot be run: no room; it is part of iproute2, which has to be installed",
+            ),
+            (TunError::Ip { arguments, said: "busy".to_owned() }, "ip link add failed: busy"),
+            (
+                TunError::Interface { name, namespace, error: error() },
+                "the TUN interface blue cannot be made in red: no room",
+            ),
+            (TunError::wire("make a poller", error()), "make a poller: no room"),
+            (TunError::Device(DeviceError::NoLanes), &DeviceError::NoLanes.to_string()),
+        ];
+        for (refusal, shown) in cases {
+            assert_eq!(refusal.to_string(), shown);
+        }
+    }
+}
