@@ -8,7 +8,7 @@
 use crate::base::{BaseName, TakenFrom, WaitingTimer};
 use crate::mismatch::{Check, MismatchText};
 use crate::replay::{LineBefore, OutOfWheel, RemovedTimer, TimerReplay};
-use quietcore_trace::{Event, Record};
+use quietcore_trace::{Event, Record, counted};
 use quietcore_wheel::Tick;
 
 const ORDER: &str = "order: the coarsest level first, in a bucket the last armed first";
@@ -192,7 +192,7 @@ fn finished(left: u64, expiry: Tick) -> Result<(), Contradiction> {
     match left {
         0 => Ok(()),
         left => Err(Contradiction {
-            expected: format!("{left} more expiries of the bucket before"),
+            expected: format!("{} of the bucket before", counted(left, "more expiry", "more expiries")),
             recorded: format!("bucket expiry {}", expiry.0),
             why: "the base's last run is not over",
         }),

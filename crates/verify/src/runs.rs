@@ -10,7 +10,7 @@ use crate::between::Between;
 use crate::mismatch::{Check, MismatchText};
 use crate::replay::TimerReplay;
 use quietcore_core::CpuId;
-use quietcore_trace::Record;
+use quietcore_trace::{Record, counted};
 use quietcore_wheel::Tick;
 use std::mem;
 
@@ -31,7 +31,9 @@ impl TimerReplay {
         let first = base.wheel.next_expiry();
         let due = run.more.filter(|more| next != Some(name) && first == Some(*more));
         let (expected, why) = match due {
-            _ if left > 0 => (format!("{left} more expiries"), "a run takes every timer of its tick"),
+            _ if left > 0 => {
+                (counted(left, "more expiry", "more expiries"), "a run takes every timer of its tick")
+            }
             Some(due) => {
                 (format!("a run of bucket expiry {}", due.0), "a softirq goes on while a bucket is due")
             }

@@ -17,3 +17,5 @@ mod mismatches;
 mod recordings;
 #[path = "verify/trace.rs"]
 mod trace;
+#[path = "verify/tree.rs"]
+mod tree;

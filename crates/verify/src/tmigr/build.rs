@@ -9,7 +9,7 @@
 use super::state::{CpuModel, GroupIndex, GroupModel, HierarchyState};
 use quietcore_core::tmigr::{ChildMask, GroupId, Levels, Tree};
 use quietcore_core::{CpuId, CpuSet};
-use quietcore_trace::{Header, Migration};
+use quietcore_trace::{Header, Migration, counted};
 
 /// So many CPUs can join.
 const JOINS_MAX: usize = quietcore_core::CPU_LIMIT as usize;
@@ -70,8 +70,8 @@ impl TreeBuilder {
         let Levels { count, crossing } = self.levels;
         match header.hierarchy_levels {
             Some(logged) if logged != (u64::from(count), u64::from(crossing)) => Err(TreeDifference {
-                expected: format!("{count} levels, nodes meet at level {crossing}"),
-                recorded: format!("{} levels, nodes meet at level {}", logged.0, logged.1),
+                expected: levels(u64::from(count), u64::from(crossing)),
+                recorded: levels(logged.0, logged.1),
                 why: "the kernel's log has other levels",
             }),
             _ => Ok(()),
@@ -220,7 +220,7 @@ impl TreeBuilder {
             state.set_growth(Some((above, index)));
         }
         // The old root of a new top was counted when the top was made.
-        let is_counted = mask.slot() == 0 && shape.parent.is_none() && shape.child_count > 1;
+        let is_counted = mask.slot() == 0 && shape.parent.is_none();
         let count = if is_counted { u64::from(shape.child_count) } else { u64::from(mask.slot()) + 1 };
         self.compare_link(state, TreeLink { parent: above, mask, count }, link, recorded.clone())?;
         if u64::from(shape.level) == level {
@@ -242,10 +242,15 @@ impl TreeBuilder {
         if found.mask == u32::from(mask.bits()) && found.parent == identity && is_count {
             return Ok(());
         }
-        let expected = format!("child {mask} of {identity:016x}, {count} children");
-        let count = found.child_count.map_or("unknown".to_owned(), |count| count.to_string());
-        Err(difference(&expected, format!("{recorded}, {count} children"), "the tree gives another place"))
+        let children = |count| counted(count, "child", "children");
+        let expected = format!("child {mask} of {identity:016x}, {}", children(count));
+        let count = found.child_count.map_or("unknown children".to_owned(), children);
+        Err(difference(&expected, format!("{recorded}, {count}"), "the tree gives another place"))
     }
+}
+
+fn levels(count: u64, crossing: u64) -> String {
+    format!("{}, nodes meet at level {crossing}", counted(count, "level", "levels"))
 }
 
 fn difference(expected: &str, recorded: String, why: &'static str) -> TreeDifference {

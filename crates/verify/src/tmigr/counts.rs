@@ -85,7 +85,7 @@ impl StepCounts {
     }
 
     fn push(&mut self, line: u64, kind: Check, [event, expected, recorded]: [String; 3], why: &str) {
-        if !self.is_over() || self.found.len() < UNEXPLAINED_MAX as usize {
+        if self.found.len() < UNEXPLAINED_MAX as usize {
             let why = why.to_owned();
             self.found.push(Mismatch { line, kind, event, expected, recorded, why });
         }
@@ -103,6 +103,73 @@ impl StepCounts {
             waited_max,
             first_unexplained: first,
             ..HierarchyCounts::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Check, HierarchyLine, Migration, Mismatch, StepCounts, TreeDifference};
+    use crate::tmigr::line::LineContent;
+    use crate::tmigr::walks::Difference;
+
+    const MADE: Migration = Migration::GroupSet { group: 1, level: 0, node: 0 };
+
+    fn line(number: u64, level: u64) -> HierarchyLine {
+        let what = LineContent::Remote { group: 0x1a, level };
+        HierarchyLine { number, cpu: 3, what, now: 0, earliest: 0, publishes: false }
+    }
+
+    fn tree_difference() -> TreeDifference {
+        TreeDifference { expected: "one".to_owned(), recorded: "other".to_owned(), why: "why" }
+    }
+
+    /// Goal: what contradicts the hierarchy is counted by kind, and told from the lowest line on; the rest is
+    /// exact. Method: three lines of the hierarchy and one of the tree, of 30 that were compared.
+    #[test]
+    fn what_contradicts_the_hierarchy_is_counted() {
+        let mut counts = StepCounts { events: 30, order_open: 7, waited_max: 5, ..StepCounts::default() };
+        counts.unexplained(&line(12, 0), Some(Difference::Expected(line(12, 1).what)));
+        counts.unexplained(&line(13, 0), Some(Difference::Why("not now")));
+        counts.unexplained(&line(14, 0), None);
+        counts.tree_mismatch(11, &MADE, tree_difference());
+        let found = counts.result();
+        assert_eq!((found.events, found.exact, found.order_open), (30, 20, 7));
+        assert_eq!((found.unexplained, found.tree_mismatches, found.waited_max), (3, 1, 5));
+        let told = |line, kind, [event, expected, recorded, why]: [&str; 4]| {
+            let [event, expected] = [event.to_owned(), expected.to_owned()];
+            Mismatch { line, kind, event, expected, recorded: recorded.to_owned(), why: why.to_owned() }
+        };
+        let (event, other) = (
+            "tmigr_handle_remote on CPU 3",
+            "our hierarchy arrives at something else, in every order of the CPUs",
+        );
+        let expected = [
+            told(12, Check::Hierarchy, [event, "lvl=1", "lvl=0", other]),
+            told(13, Check::Hierarchy, [event, "another line", "tmigr_handle_remote", "not now"]),
+            told(14, Check::Hierarchy, [event, "", "", "the line contradicts the hierarchy"]),
+            told(11, Check::Tree, ["tmigr_group_set", "one", "other", "why"]),
+        ];
+        assert_eq!(counts.found, expected);
+        assert_eq!(found.first_unexplained.as_ref(), expected.last());
+    }
+
+    /// Goal: nothing more is compared after twenty contradictions of either kind, and those are all told.
+    #[test]
+    fn twenty_contradictions_are_enough() {
+        for of_tree in [0, 8, 20] {
+            let mut counts = StepCounts::default();
+            for number in 0..20 {
+                assert!(!counts.is_over(), "{of_tree} of the tree: {number}");
+                if number < of_tree {
+                    counts.tree_mismatch(number, &MADE, tree_difference());
+                } else {
+                    counts.unexplained(&line(number, 0), None);
+                }
+            }
+            assert!(counts.is_over(), "{of_tree} of the tree");
+            counts.unexplained(&line(20, 0), None);
+            assert_eq!((counts.found.len(), counts.unexplained), (20, 21 - of_tree));
         }
     }
 }

@@ -211,7 +211,7 @@ impl LineContent {
 
 #[cfg(test)]
 mod tests {
-    use super::{CpuLine, HierarchyLine, LineContent, MigrationStep, NEVER};
+    use super::{CpuLine, HierarchyLine, LineContent, MigrationStep, NEVER, UpdateLine, WordLine};
     use quietcore_trace::parse_line;
 
     /// Goal: a difference names the fields that differ, and only these. Method: a real line and two others.
@@ -228,5 +228,66 @@ mod tests {
         let step = MigrationStep::Idle;
         let other = LineContent::Cpu(CpuLine { step, cpu: 16, parent: 1, wakeup: NEVER, next: NEVER });
         assert_eq!(other.difference(&line.what).0, "tmigr_cpu_idle");
+    }
+
+    /// Goal: each field has the name that it has in the text, and its own value; masks and identities are
+    /// hexadecimal. Method: of each kind two lines that have no field in common, all values different.
+    #[test]
+    fn each_field_has_its_name() {
+        let cpu = |from: u64| {
+            let step = MigrationStep::Idle;
+            LineContent::Cpu(CpuLine {
+                step,
+                cpu: from as u16,
+                parent: from + 1,
+                wakeup: from + 2,
+                next: from + 3,
+            })
+        };
+        let word = |from: u32| {
+            LineContent::Word(WordLine {
+                is_active: true,
+                group: u64::from(from),
+                level: u64::from(from) + 1,
+                node: i64::from(from) + 2,
+                active: from + 3,
+                migrator: from + 4,
+                parent: u64::from(from) + 5,
+                child_mask: from + 6,
+            })
+        };
+        let update = |from: u32| {
+            let at = u64::from(from);
+            LineContent::Update(UpdateLine {
+                child: at,
+                group: at + 1,
+                level: at + 2,
+                child_active: from + 3,
+                group_active: from + 4,
+                next: at + 5,
+                next_expiry: at + 6,
+                child_expiry: at + 7,
+                child_cpu: at + 8,
+            })
+        };
+        let remote = |from: u64| LineContent::Remote { group: from, level: from + 1 };
+        for (one, other, text) in [
+            (cpu(10), cpu(20), "cpu=10 parent=000000000000000b nextevt=13 wakeup=12"),
+            (
+                word(10),
+                word(20),
+                "group=000000000000000a lvl=11 numa=12 active=d migrator=e parent=000000000000000f childmask=10",
+            ),
+            (
+                update(10),
+                update(20),
+                "child=000000000000000a group=000000000000000b group_lvl=12 child_active=d group_active=e \
+                 nextevt=15 next_expiry=16 child_evt_expiry=17 child_evtcpu=18",
+            ),
+            (remote(10), remote(20), "group=000000000000000a lvl=11"),
+        ] {
+            assert_eq!(one.difference(&other).0, text);
+            assert_eq!(other.difference(&one).1, text);
+        }
     }
 }

@@ -120,7 +120,7 @@ fn a_preemption_in_a_run() {
     let kept = changed(&lines, 3, ["timer_cancel: timer=01", "x: 2"]);
     let found = trace("", &kept).verify().first_mismatch.expect("timer 1 is left");
     let line = trace("", &kept).next_line() - 1;
-    assert_eq!((found.line, found.kind, found.expected.as_str()), (line, Check::Run, "1 more expiries"));
+    assert_eq!((found.line, found.kind, found.expected.as_str()), (line, Check::Run, "1 more expiry"));
     let order = changed(&changed(&kept, 4, ["timer=02", "timer=01"]), 5, ["timer=02", "timer=01"]);
     assert_mismatch("", &order, 5);
     let another = run("ksoftirqd/0-15", &[]);

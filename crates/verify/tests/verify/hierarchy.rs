@@ -423,7 +423,9 @@ fn each_line_of_the_tree_is_compared() {
     let log =
         "# kernel log: [ 0.6] Timer migration: 2 hierarchy levels; 8 children per group; 1 crossnode level\n";
     let first = verify(&format!("{log}{}", in_order().text)).tmigr.first_unexplained.expect("one level");
-    assert_eq!(first.kind, Check::Tree, "{first:?}");
+    let told = (first.kind, first.expected.as_str(), first.recorded.as_str());
+    let expected = "1 level, nodes meet at level 1";
+    assert_eq!(told, (Check::Tree, expected, "2 levels, nodes meet at level 1"), "{first:?}");
 }
 
 /// Goal: made up lines do not panic, take memory or time, and the sums hold. Method: 60 traces of 2,000

@@ -188,6 +188,10 @@ fn the_last_armed_expires_first() {
         }
         let verification = trace.verify();
         assert_eq!(verification.ok, order == [3, 2, 1], "{order:?}");
+        let runs = verification.runs.expect("replayed");
+        if verification.ok {
+            assert_eq!((runs.total, runs.of_several, runs.mismatches), (2, 1, 0), "{order:?}");
+        }
         let wrong = verification.first_mismatch.map(|found| found.line);
         let expected = order.iter().zip([3, 2, 1]).position(|(timer, right)| *timer != right);
         assert_eq!(wrong, expected.map(|place| line + 2 * place as u64), "{order:?}");
@@ -244,5 +248,68 @@ fn bases_do_not_disturb_each_other() {
     }
     let verification = trace.verify();
     assert!(verification.ok, "{:?}", verification.first_mismatch);
-    assert_eq!(verification.runs.expect("replayed").total, 4);
+    let runs = verification.runs.expect("replayed");
+    assert_eq!((runs.total, runs.of_several, runs.mismatches), (4, 0, 0));
+}
+
+/// Asserts what the first mismatch is, in words: event, expected, recorded, why.
+#[track_caller]
+fn assert_told(trace: &Trace, line: u64, words: [&str; 4]) {
+    let found = first(trace);
+    let told = [&found.event, &found.expected, &found.recorded, &found.why].map(String::as_str);
+    assert_eq!((found.line, told), (line, words));
+}
+
+/// Goal: what is wrong with a start, a cancel and an expiry is told in words. Method: one of each.
+#[test]
+fn lines_are_told_in_words() {
+    let place = start(0x1a, JIFFIES + 4, JIFFIES);
+    let mut trace = Trace::new();
+    trace.start(place);
+    let untaken = trace.clone().expire_entry(0x1a, JIFFIES + 6, JIFFIES + 5).clone();
+    let early = trace.clone().expire(0x1a, JIFFIES + 5, JIFFIES + 6).clone();
+    let event = "timer 1a (f) into the global base of CPU 0: expires 4294892548, jiffies 4294892544";
+    let right = "bucket 5 due 4294892549 (clock 4294892544, jiffies)";
+    let why = "no clock that the base can have gives this bucket";
+    trace.text = trace.text.replace(" idx=5 ", " idx=6 ");
+    assert_told(&trace, 8, [event, right, "bucket 6 due 4294892549", why]);
+
+    let why = "the bucket is not due yet";
+    let event = "timer 1a (f) on CPU 0: now 4294892549";
+    assert_told(&early, 10, [event, "baseclk 4294892549 at the latest", "baseclk 4294892550", why]);
+    let right = "a timer_cancel of the same timer on the line before of this CPU";
+    let why = "a timer is taken out of the wheel before it expires";
+    assert_told(&untaken, 9, ["timer 1a (f) on CPU 0: now 4294892550", right, "none", why]);
+    let mut cancel = Trace::new();
+    cancel.cancel(0x7b).line(0, "d..1.", TICK_STOP);
+    assert_told(&cancel, 8, ["timer 7b", "a pending timer", "timer_cancel", "the timer is not pending"]);
+}
+
+/// Goal: what is wrong with a run is told in words. Method: the second timer first, the third one second;
+/// the end after one; one of the next bucket, on another CPU.
+#[test]
+fn runs_are_told_in_words() {
+    let why = "order: the coarsest level first, in a bucket the last armed first";
+    let event = "timer 2 (f) on CPU 0: now 4294892549";
+    let mut trace = three();
+    trace.expire(2, JIFFIES + 5, JIFFIES + 5);
+    assert_told(&trace, 12, [event, "timer 3 first", "timer 2 first", why]);
+    let event = "timer 1 (f) on CPU 0: now 4294892550";
+    let mut trace = three();
+    trace.expire(3, JIFFIES + 6, JIFFIES + 5).expire(1, JIFFIES + 6, JIFFIES + 5);
+    assert_told(&trace, 14, [event, "timer 2 first", "timer 1 first", why]);
+
+    let event = "run of bucket expiry 4294892549 of the global base of CPU 0, begun at line 12";
+    let why = "a run takes every timer of its tick";
+    let mut trace = three();
+    trace.expire(3, JIFFIES + 5, JIFFIES + 5).line(0, "d..1.", TICK_STOP);
+    assert_told(&trace, 13, [event, "2 more expiries", "the end of the run", why]);
+
+    let event = "timer 4 (g) on CPU 1: now 4294892554";
+    let (right, why) = ("2 more expiries of the bucket before", "the base's last run is not over");
+    let mut trace = three();
+    trace.start(start(4, JIFFIES + 9, JIFFIES)).expire(3, JIFFIES + 5, JIFFIES + 5);
+    trace.line(1, "d.s2.", "timer_cancel: timer=0000000000000004");
+    trace.line(1, "..s1.", "timer_expire_entry: timer=04 function=g now=4294892554 baseclk=4294892554");
+    assert_told(&trace, 15, [event, right, "bucket expiry 4294892554", why]);
 }
