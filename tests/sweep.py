@@ -714,6 +714,9 @@ def cover():
         crate, binary, name = test
         notes = WORK / f"reached-{abs(hash((binary, name)))}"
         failed, seconds = run_tests(binary, crate, [name], 60, SWEEP_REACHED=str(notes))
+        if failed and seconds < 60:
+            # What fails beside another test may pass alone.
+            failed, seconds = run_tests(binary, crate, [name], 60, SWEEP_REACHED=str(notes))
         reached = sorted({int(line) for line in notes.read_text().split()}) if notes.exists() else []
         notes.unlink(missing_ok=True)
         return {
