@@ -253,3 +253,22 @@ fn without_cancels_or_expiries_it_is_incomplete() {
         assert_eq!(found, if is_said { vec![reason] } else { vec![] }, "without {events:?}");
     }
 }
+
+/// Goal: a start that does not say which bucket is noted as that, and from then on its base is not known.
+/// Method: one such, then one that only another clock than jiffies explains.
+#[test]
+fn a_start_without_a_bucket_is_noted() {
+    let mut trace = Trace::new();
+    let mut notes = trace.verify().notes;
+    let start = start(1, JIFFIES + 4, JIFFIES);
+    let (bucket, expiry) = start.place();
+    trace.start(start);
+    for field in [format!(" idx={bucket}"), format!(" bucket_expiry={expiry}")] {
+        trace.text = trace.text.replace(&field, "");
+    }
+    let found = trace.start(telling(JIFFIES + 9, JIFFIES + 5)).verify();
+    assert_eq!((found.ok, found.timer_starts, named(&found, "after_loss")), (true, 2, 1));
+    notes.without_bucket = 1;
+    assert_eq!(found.notes, notes);
+    assert_eq!(found.incomplete, ["1 timer_start line does not say which bucket"]);
+}
