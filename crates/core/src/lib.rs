@@ -18,6 +18,7 @@ mod lock;
 mod machine;
 pub mod place;
 pub mod realtime;
+pub mod run_queue;
 pub mod softirq;
 mod sync;
 mod time;

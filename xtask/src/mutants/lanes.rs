@@ -1,13 +1,11 @@
-//! Mutants of what lanes run besides timers: queues and their words, work, tasks, softirqs; and of what the
-//! core decides about strangers' timers on isolated CPUs.
+//! Mutants of what lanes run besides timers: words of queues, work, tasks, softirqs; and of what the core
+//! decides about strangers' timers on isolated CPUs.
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
 use super::killer::Suite::{Forks, LiveModels, LiveUnits, Machine, Models, Tasks, Units};
 
 const CPU: &str = "crates/live/src/lane/cpu.rs";
-const PLACE: &str = "crates/live/src/run_queue/place.rs";
-const QUEUE: &str = "crates/live/src/run_queue/queue.rs";
 const QUEUE_WORDS: &str = "crates/live/src/words/run_queue.rs";
 const ROUND: &str = "crates/live/src/softirq/round.rs";
 const ROUNDS: &str = "crates/core/src/softirq/rounds.rs";
@@ -86,65 +84,6 @@ pub(super) const LANES: &[Mutant] = &[
         right: "self.change(Ordering::Acquire, |word|",
         wrong: "self.change(Ordering::Relaxed, |word|",
         killers: &[Test(LiveModels, "words::work::models::work_that_is_queued_runs_once")],
-    },
-    Mutant {
-        name: "queued-on-the-marked",
-        rule: "nothing goes to a lane that is marked",
-        file: PLACE,
-        right: "queue.gate.is_open()) && !self.core.is_marked(cpu)",
-        wrong: "queue.gate.is_open())",
-        killers: &[Test(Tasks, "rules::a_lane_that_blocks_gets_nothing")],
-    },
-    Mutant {
-        name: "idle-lane-sleeps-on",
-        rule: "what waits behind others wakes a lane that sleeps",
-        file: PLACE,
-        right: "} else if waited > may_wait || is_here && !self.lanes.watch() {",
-        wrong: "} else if waited == usize::MAX && may_wait == usize::MAX {",
-        killers: &[Test(Tasks, "rules::what_waits_behind_others_wakes_a_lane")],
-    },
-    Mutant {
-        name: "pulled-from-nobody",
-        rule: "a real-time task behind one that runs is pulled",
-        file: PLACE,
-        right: "Activity::Normal | Activity::Realtime(_) => true,",
-        wrong: "Activity::Normal | Activity::Realtime(_) => false,",
-        killers: &[Test(Tasks, "rules::a_lane_takes_what_another_does_not_get_to")],
-    },
-    Mutant {
-        name: "stolen-from-nobody",
-        rule: "a normal task behind one that runs is stolen",
-        file: PLACE,
-        right: "            1 => is_busy(),\n            _ => true,",
-        wrong: "            1 => is_busy() && false,\n            _ => is_busy() && false,",
-        killers: &[Test(Tasks, "rules::a_lane_takes_what_another_does_not_get_to")],
-    },
-    Mutant {
-        name: "normal-before-realtime",
-        rule: "real-time tasks go first",
-        file: QUEUE,
-        right: "let next = if let Some((priority, item)) = queues.realtime.pop() {",
-        wrong: "let next = if queues.bound.is_empty()
-            && queues.free.is_empty()
-            && let Some((priority, item)) = queues.realtime.pop()
-        {",
-        killers: &[Test(Tasks, "realtime::in_order")],
-    },
-    Mutant {
-        name: "closed-with-the-rest",
-        rule: "a queue that closes keeps nothing that may move",
-        file: QUEUE,
-        right: "        items.extend(queues.free.drain(..));\n        self.tell(&queues, priorities);\n        (items, is_busy)",
-        wrong: "        self.tell(&queues, priorities);\n        (items, is_busy)",
-        killers: &[Test(LiveUnits, "run_queue::queue::tests::closing_gives_back_what_may_move")],
-    },
-    Mutant {
-        name: "seen-to-run-for-ever",
-        rule: "an item that has run is in no item's way",
-        file: QUEUE,
-        right: "queues.running = None;",
-        wrong: "queues.running = queues.running.take();",
-        killers: &[Test(LiveUnits, "run_queue::queue::tests::what_runs_is_seen_until_it_ends")],
     },
     Mutant {
         name: "waits-on-what-is-left",

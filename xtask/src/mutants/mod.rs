@@ -20,6 +20,7 @@ mod lanes;
 mod list;
 mod machine;
 mod packets;
+mod queues;
 mod realtime;
 mod schedulers;
 mod simulated;
@@ -54,6 +55,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("real-time tasks and softirqs", realtime::REALTIME),
     ("words that threads share", words::WORDS),
     ("rules of lanes, tasks and softirqs", lanes::LANES),
+    ("rules of run queues", queues::QUEUES),
     ("rules of lanes that wait or are stuck", waiting::WAITING),
     ("packet schedulers and their queues", packets::PACKETS),
     ("figures of explain", figures::EXPLAIN),

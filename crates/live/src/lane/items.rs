@@ -9,11 +9,11 @@
 
 use super::outcome::TurnWork;
 use super::turn::LaneDriver;
-use crate::run_queue::{Item, NextItem};
+use crate::run_queue::Item;
 use crate::softirq::Before;
-use crate::words::run_queue::Activity;
 use crate::{task, work};
 use quietcore_core::Nanos;
+use quietcore_core::run_queue::{Activity, NextItem};
 use quietcore_core::softirq::LaneSoftirqs;
 
 /// Items per turn; the rest waits for the next one.
@@ -40,7 +40,8 @@ impl LaneDriver {
             if self.machine.is_forked() {
                 break;
             }
-            let Some(next) = self.next_item() else { break };
+            let next = self.machine.queues().next_item(self.cpu(), queue, self.state.role());
+            let Some(next) = next else { break };
             before = if next.activity == Activity::Normal { Before::Other } else { Before::Realtime };
             self.run_item(next);
             if self.machine.is_forked() {
@@ -68,45 +69,11 @@ impl LaneDriver {
         machine.run_softirqs(softirqs, cpu, before)
     }
 
-    /// The first of what is this lane's, or of what others have.
-    fn next_item(&self) -> Option<NextItem> {
+    fn run_item(&mut self, next: NextItem<Item>) {
         let (machine, cpu, queue) = (self.machine, self.cpu(), self.queue());
-        if self.is_spare() {
-            return machine.rescue(cpu);
-        }
-        let priorities = &machine.lanes.priorities;
-        if queue.realtime_waiting().is_none()
-            && queue.gate.is_open()
-            && let Some((priority, item)) = machine.pull_realtime(cpu, None)
-        {
-            queue.began(priority, priorities);
-            return Some(NextItem { item, activity: Activity::Realtime(priority), is_movable: true });
-        }
-        let next = queue.pop(priorities);
-        if next.is_some() || !queue.gate.is_open() {
-            return next;
-        }
-        let stolen = machine.steal(cpu)?;
-        Some(NextItem { item: stolen, activity: Activity::Normal, is_movable: true })
-    }
-
-    fn run_item(&mut self, next: NextItem) {
-        let (machine, cpu, queue) = (self.machine, self.cpu(), self.queue());
-        let NextItem { item, activity, is_movable } = next;
+        let activity = next.activity;
         let is_realtime = matches!(activity, Activity::Realtime(_));
-        if !is_movable {
-            queue.current.begin(activity);
-        } else if !queue.current.begin_movable(activity, &queue.gate) {
-            // Isolated since it was chosen.
-            if is_realtime {
-                queue.ended(&machine.lanes.priorities);
-            }
-            machine.enqueue(item);
-            return;
-        }
-        if is_realtime {
-            machine.push_realtime(cpu);
-        }
+        let Some(item) = machine.queues().begin(cpu, queue, next) else { return };
         let counts = &machine.counts[cpu.index()];
         counts.items.add(1);
         match item {
@@ -131,9 +98,6 @@ impl LaneDriver {
             // A child that an item has forked: locks are as they were at that moment.
             return;
         }
-        queue.current.end();
-        if is_realtime {
-            queue.ended(&machine.lanes.priorities);
-        }
+        machine.queues().end(queue, activity);
     }
 }

@@ -10,6 +10,7 @@ use crate::softirq::Ksoftirqd;
 use crate::words::run_queue::Hint;
 use quietcore_core::lane::{Kick, LaneTable, Sleeper};
 use quietcore_core::realtime::CpuPriorities;
+use quietcore_core::run_queue::Unplaced;
 use quietcore_core::{CpuId, CpuSet, Settings};
 use rustix::thread::Pid;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,15 +32,7 @@ pub(crate) struct LaneSlots {
     /// For choices that are made in turns.
     pub(crate) rotation: Hint,
     /// What no lane takes now. Held while a lane opens its queue.
-    aside: Mutex<Unplaced>,
-}
-
-/// Items that no lane takes now.
-#[derive(Debug, Default)]
-struct Unplaced {
-    items: Vec<Item>,
-    /// The machine has ended.
-    is_over: bool,
+    aside: Mutex<Unplaced<Item>>,
 }
 
 impl LaneSlots {
@@ -73,11 +66,6 @@ impl LaneSlots {
     #[inline]
     pub(crate) fn exist(&self) -> bool {
         self.table.exist()
-    }
-
-    /// Whether lanes look after each other.
-    pub(crate) fn watch(&self) -> bool {
-        self.table.watch()
     }
 
     /// The lock of those who come, go, or isolate.
@@ -114,16 +102,11 @@ impl LaneSlots {
         self.slot(cpu).map_or(Kick::Vacant, |slot| slot.world.kick())
     }
 
-    /// Whether the lane of `cpu` waits; a hint.
-    pub(crate) fn is_waiting(&self, cpu: CpuId) -> bool {
-        self.slot(cpu).is_some_and(|slot| slot.world.is_waiting())
-    }
-
     pub(crate) fn ksoftirqd(&self, cpu: CpuId) -> Option<&Ksoftirqd> {
         self.slot(cpu).map(|slot| &slot.world.ksoftirqd)
     }
 
-    fn aside(&self) -> MutexGuard<'_, Unplaced> {
+    fn aside(&self) -> MutexGuard<'_, Unplaced<Item>> {
         self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -131,11 +114,7 @@ impl LaneSlots {
     /// be.
     pub(crate) fn hold_unplaced(&self, item: Item) -> Result<(), Item> {
         let mut aside = self.aside();
-        if aside.is_over || self.all().any(|slot| slot.world.queue.gate.is_open()) {
-            return Err(item);
-        }
-        aside.items.push(item);
-        Ok(())
+        aside.hold(item, self.all().any(|slot| slot.world.queue.gate.is_open()))
     }
 
     /// The lane of `cpu` takes what is not bound to it; gives what has waited for that.
@@ -144,7 +123,7 @@ impl LaneSlots {
         if let Some(queue) = self.queue(cpu) {
             queue.open(&self.priorities);
         }
-        core::mem::take(&mut aside.items)
+        aside.take()
     }
 
     /// What only the thread that drives `cpu` may drop; for that thread.
@@ -154,11 +133,8 @@ impl LaneSlots {
 
     /// The machine has ended: all that waits and that any thread may drop.
     pub(crate) fn end_queues(&self) -> Vec<Item> {
-        let mut aside = self.aside();
-        aside.is_over = true;
-        let mut items = core::mem::take(&mut aside.items);
-        drop(aside);
-        items.extend(self.all().flat_map(|slot| slot.world.queue.end(&self.priorities)));
+        let mut items = self.aside().end();
+        items.extend(self.all().flat_map(|slot| slot.world.queue.end_items(&self.priorities)));
         items
     }
 

@@ -39,4 +39,4 @@ pub use {
     options::{LaneThreads, Pinning, StartNote},
     outcome::TurnStats,
 };
-pub(crate) use {current::driven_here, lanes::LaneSlots};
+pub(crate) use {current::driven_here, lanes::LaneSlots, slot::LanePlace};

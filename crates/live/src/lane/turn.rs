@@ -10,7 +10,7 @@ use crate::payload::Payload;
 use crate::run_queue::RunQueue;
 use crate::words::lock::FutexLock;
 use crate::words::park::Parker;
-use quietcore_core::lane::{self, LaneContext, LaneLook, Role};
+use quietcore_core::lane::{self, LaneContext, LaneLook};
 use quietcore_core::softirq::{LaneSoftirqs, TimerRaise};
 use quietcore_core::{CpuId, Nanos};
 
@@ -39,10 +39,6 @@ impl LaneDriver {
 
     pub(super) fn cpu(&self) -> CpuId {
         self.slot.cpu()
-    }
-
-    pub(super) fn is_spare(&self) -> bool {
-        self.state.role() == Role::Spare
     }
 
     pub(super) fn slot(&self) -> &'static ThreadSlot {
@@ -93,7 +89,8 @@ impl LaneDriver {
         let now = self.machine.clock.now();
         self.exit_idle(now);
         let timers = self.run_timers(now);
-        let is_helping = self.state.take_must_help() && self.is_help_wanted();
+        let (queues, role) = (self.machine.queues(), self.state.role());
+        let is_helping = self.state.take_must_help() && queues.must_help(self.cpu(), role);
         if !self.has_items() && !is_helping {
             return TurnWork { timers, ..TurnWork::default() };
         }
@@ -134,22 +131,10 @@ impl LaneDriver {
 
     /// What follows when the lane has looked around, and the core's actions were carried out.
     pub(super) fn after_look(&self, look: LaneLook, now: Nanos) {
-        if look.looked_around {
-            self.machine.offer_backlog(self.queue());
-        }
         if look.marked > 0 {
             self.machine.report_stalls(now);
-            self.machine.offer_items_of_marked();
         }
-    }
-
-    /// Whether another lane has something that it does not get to, and this one may take it.
-    fn is_help_wanted(&self) -> bool {
-        let may_help = match self.state.role() {
-            Role::Lane => self.queue().gate.is_open(),
-            Role::Spare => !self.machine.has_free_lane(),
-        };
-        may_help && self.machine.is_help_wanted(self.cpu())
+        self.machine.queues().handle_look(self.cpu(), look);
     }
 
     /// TIMER was raised: one turn, whether anything is due or not.

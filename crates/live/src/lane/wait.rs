@@ -58,7 +58,7 @@ impl LaneDriver {
         let (now, here) = (self.machine.clock.now(), self.here());
         let look = self.machine.act(|actions| self.state.handle_block(here, now, actions));
         self.after_look(look, now);
-        self.machine.offer_items_of(self.cpu());
+        self.machine.queues().handle_absence(self.cpu());
     }
 
     /// The thread does not block any more. If the locks are not to be had now, the next turn tries again.

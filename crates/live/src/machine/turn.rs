@@ -11,6 +11,7 @@ use crate::stall::RunningCode;
 use crate::timer::RunScope;
 use core::cell::Cell;
 use core::task::Waker;
+use quietcore_core::run_queue::LaneQueue;
 use quietcore_core::{Actions, At, BaseId, CpuId, Nanos, Turn};
 
 /// Wakers that are taken together with one. They save locks and looks at the clock; and they wait for this

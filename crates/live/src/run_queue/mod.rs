@@ -1,16 +1,13 @@
 //! What waits for a lane besides timers: real-time tasks, work, normal tasks.
 //!
-//! A queue per lane under one lock, held for a push or a pop. What is *bound* to the lane waits for it
-//! whatever happens; the rest may be run by any lane whose gate is open, and is taken from a lane that is
-//! busy, stuck or gone. `place.rs` is who gets what; `sync.rs` the words read without the lock; the lane's
-//! loop is in `lane/items.rs`.
-//!
-//! Invariants: while the gate is closed nothing but bound items is in the queue; the lane's slot in
-//! `CpuPriorities` is the highest priority that is queued or runs, absent while the gate is closed.
+//! A queue per lane under one lock, held for a push or a pop, and words that are read without it
+//! (`words/run_queue.rs`). Who gets what is decided in the core ([`quietcore_core::run_queue`]); `world.rs`
+//! is what it decides about, `dismiss.rs` what becomes of items that no lane will run; the lane's loop is in
+//! `lane/items.rs`.
 
-mod place;
+mod dismiss;
 mod queue;
-mod wake_to;
+mod world;
 
-pub(crate) use queue::{Item, NextItem, RunQueue};
-pub use wake_to::WakeTo;
+pub(crate) use queue::{Item, RunQueue};
+pub use quietcore_core::run_queue::WakeTo;

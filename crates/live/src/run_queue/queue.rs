@@ -1,11 +1,11 @@
-//! One lane's queue.
+//! One lane's queue: the lock around it, and the words that others read without.
 
 use crate::task::{Runnable, TaskPlace};
-use crate::words::run_queue::{Activity, CurrentItem, Doorbell, Gate, Hint};
+use crate::words::run_queue::{CurrentItem, Doorbell, Gate, Hint};
 use crate::work::Queued;
-use quietcore_core::realtime::{CpuPriorities, CpuPriority, Priority, RealtimeQueue};
+use quietcore_core::realtime::{CpuPriorities, Priority};
+use quietcore_core::run_queue::{Activity, ItemQueue, LaneQueue, NextItem, QueueItem};
 use quietcore_core::{CpuId, softirq::Claims};
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Something that a lane runs.
@@ -15,9 +15,8 @@ pub(crate) enum Item {
     Work(Queued),
 }
 
-impl Item {
-    /// The lane that it is bound to.
-    pub(crate) fn bound_to(&self) -> Option<CpuId> {
+impl QueueItem for Item {
+    fn bound_to(&self) -> Option<CpuId> {
         match self {
             Self::Task(task) => match task.metadata().place {
                 TaskPlace::Anywhere => None,
@@ -27,43 +26,36 @@ impl Item {
         }
     }
 
-    pub(crate) fn priority(&self) -> Option<Priority> {
+    fn priority(&self) -> Option<Priority> {
         match self {
             Self::Task(task) => task.metadata().priority,
             Self::Work(_) => None,
         }
     }
 
-    /// Where it ran last, or was made.
-    pub(crate) fn last(&self) -> CpuId {
+    fn last(&self) -> CpuId {
         match self {
             Self::Task(task) => task.metadata().cpu.get(),
             Self::Work(work) => work.last(),
         }
     }
 
-    /// Whether only the thread that made it may touch it, and even drop it.
-    pub(crate) fn is_of_thread(&self) -> bool {
-        matches!(self, Self::Task(task) if matches!(task.metadata().place, TaskPlace::Thread(_)))
-    }
-
-    fn is_movable(&self) -> bool {
-        self.bound_to().is_none()
+    fn is_of_thread(&self) -> bool {
+        self.owner().is_some()
     }
 }
 
-/// What is behind the lock.
-#[derive(Debug, Default)]
-struct Queues {
-    realtime: RealtimeQueue<Item>,
-    bound: VecDeque<Item>,
-    free: VecDeque<Item>,
-    /// The real-time task that runs.
-    running: Option<Priority>,
-    /// Which of the two normal queues is next.
-    is_free_next: bool,
-    /// The machine has ended: nothing is taken any more but what only this lane's thread may drop.
-    is_over: bool,
+impl Item {
+    /// The lane whose thread made it, and alone may touch it, and even drop it.
+    pub(super) fn owner(&self) -> Option<CpuId> {
+        match self {
+            Self::Task(task) => match task.metadata().place {
+                TaskPlace::Thread(cpu) => Some(cpu),
+                TaskPlace::Anywhere | TaskPlace::Lane(_) => None,
+            },
+            Self::Work(_) => None,
+        }
+    }
 }
 
 /// A lane's queue, and the words about it.
@@ -81,24 +73,12 @@ pub(crate) struct RunQueue {
     realtime_movable: Hint,
     /// Normal items that others may take.
     free: Hint,
-    queues: Mutex<Queues>,
+    items: Mutex<ItemQueue<Item>>,
 }
 
 /// A priority as a hint has it.
 fn number(priority: Option<Priority>) -> u32 {
     priority.map_or(0, |priority| priority.get().into())
-}
-
-/// Why an item was given back: others have to take it.
-#[derive(Debug)]
-pub(crate) struct Refused(pub(crate) Item);
-
-/// What a lane runs next.
-#[derive(Debug)]
-pub(crate) struct NextItem {
-    pub(crate) item: Item,
-    pub(crate) activity: Activity,
-    pub(crate) is_movable: bool,
 }
 
 impl RunQueue {
@@ -112,7 +92,7 @@ impl RunQueue {
             realtime: Hint::new(),
             realtime_movable: Hint::new(),
             free: Hint::new(),
-            queues: Mutex::new(Queues::default()),
+            items: Mutex::new(ItemQueue::new(cpu)),
         }
     }
 
@@ -120,186 +100,146 @@ impl RunQueue {
         self.cpu
     }
 
-    /// The highest real-time priority that waits here; a hint.
-    #[inline]
-    pub(crate) fn realtime_waiting(&self) -> Option<Priority> {
-        Priority::new(self.realtime.get() as u8)
-    }
-
-    /// The highest of those that wait here and may run elsewhere; a hint.
-    #[inline]
-    pub(crate) fn realtime_movable(&self) -> Option<Priority> {
-        Priority::new(self.realtime_movable.get() as u8)
-    }
-
-    /// How many items wait here that others may take, real-time tasks apart; a hint.
-    #[inline]
-    pub(crate) fn free_waiting(&self) -> u32 {
-        self.free.get()
-    }
-
-    /// Whether something waits here that others may take; a hint.
-    #[inline]
-    pub(crate) fn has_movable(&self) -> bool {
-        self.free_waiting() > 0 || self.realtime_movable().is_some()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ItemQueue<Item>> {
+        self.items.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For those who must not wait for a lane that was stopped in here.
-    fn try_lock(&self) -> Option<MutexGuard<'_, Queues>> {
-        match self.queues.try_lock() {
-            Ok(queues) => Some(queues),
+    fn try_lock(&self) -> Option<MutexGuard<'_, ItemQueue<Item>>> {
+        match self.items.try_lock() {
+            Ok(items) => Some(items),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }
 
-    /// Hints follow the queues; under the lock.
-    fn tell(&self, queues: &Queues, priorities: &CpuPriorities) {
-        let highest = queues.realtime.highest();
-        self.realtime.set(number(highest));
-        let movable = highest.and_then(|_| queues.realtime.first(Item::is_movable));
-        self.realtime_movable.set(number(movable.map(|(priority, _)| priority)));
-        self.free.set(queues.free.len() as u32);
-        let level = if self.gate.is_open() {
-            highest.max(queues.running).map_or(CpuPriority::Normal, CpuPriority::Realtime)
-        } else {
-            CpuPriority::Absent
-        };
-        priorities.set(self.cpu, level);
-    }
-
-    /// Puts `item` behind its equals; says how many items already waited.
-    ///
-    /// # Errors
-    /// Gives it back when the gate is closed and it is not bound to this lane, or the machine has ended.
-    pub(crate) fn push(&self, item: Item, priorities: &CpuPriorities) -> Result<usize, Refused> {
-        let mut queues = self.lock();
-        let is_bound = item.bound_to() == Some(self.cpu);
-        if !is_bound && !self.gate.is_open() || queues.is_over && !item.is_of_thread() {
-            return Err(Refused(item));
-        }
-        let waited = queues.realtime.len() + queues.bound.len() + queues.free.len();
-        match item.priority() {
-            Some(priority) => queues.realtime.push(priority, item),
-            None if is_bound => queues.bound.push_back(item),
-            None => queues.free.push_back(item),
-        }
-        self.tell(&queues, priorities);
-        Ok(waited)
-    }
-
-    /// What the lane runs next. By the lane.
-    pub(crate) fn pop(&self, priorities: &CpuPriorities) -> Option<NextItem> {
-        let mut queues = self.lock();
-        let next = if let Some((priority, item)) = queues.realtime.pop() {
-            queues.running = Some(priority);
-            Some(NextItem { is_movable: item.is_movable(), item, activity: Activity::Realtime(priority) })
-        } else {
-            let is_free_first = queues.is_free_next;
-            queues.is_free_next = !is_free_first;
-            let Queues { bound, free, .. } = &mut *queues;
-            let (first, second) = if is_free_first { (free, bound) } else { (bound, free) };
-            let item = first.pop_front().or_else(|| second.pop_front());
-            item.map(|item| NextItem { is_movable: item.is_movable(), item, activity: Activity::Normal })
-        };
-        self.tell(&queues, priorities);
-        next
-    }
-
-    /// The lane runs a real-time task that it took from another one.
-    pub(crate) fn began(&self, priority: Priority, priorities: &CpuPriorities) {
-        let mut queues = self.lock();
-        queues.running = Some(priority);
-        self.tell(&queues, priorities);
-    }
-
-    /// The real-time task that the lane ran is over for now.
-    pub(crate) fn ended(&self, priorities: &CpuPriorities) {
-        let mut queues = self.lock();
-        queues.running = None;
-        self.tell(&queues, priorities);
-    }
-
-    /// The first real-time task above `above` that may move, for another lane. Does not wait.
-    pub(crate) fn take_realtime(
-        &self,
-        above: Option<Priority>,
-        priorities: &CpuPriorities,
-    ) -> Option<(Priority, Item)> {
-        if self.realtime_movable() <= above {
-            return None;
-        }
-        let mut queues = self.try_lock()?;
-        let highest = queues.realtime.take_first(Item::is_movable)?;
-        if Some(highest.0) <= above {
-            queues.realtime.push_first(highest.0, highest.1);
-            return None;
-        }
-        self.tell(&queues, priorities);
-        Some(highest)
-    }
-
-    /// The first normal item that others may take, for another lane. Does not wait.
-    pub(crate) fn take_free(&self, priorities: &CpuPriorities) -> Option<Item> {
-        if self.free_waiting() == 0 {
-            return None;
-        }
-        let mut queues = self.try_lock()?;
-        let item = queues.free.pop_front();
-        self.tell(&queues, priorities);
-        item
+    /// Hints follow the items; under the lock.
+    fn tell(&self, items: &ItemQueue<Item>, priorities: &CpuPriorities) {
+        let hints = items.hints(self.gate.is_open());
+        self.realtime.set(number(hints.realtime));
+        self.realtime_movable.set(number(hints.realtime_movable));
+        self.free.set(hints.free);
+        priorities.set(self.cpu, hints.level);
     }
 
     /// The lane takes what is not bound to it from now on.
     pub(crate) fn open(&self, priorities: &CpuPriorities) {
-        let queues = self.lock();
-        if !queues.is_over {
+        let items = self.lock();
+        if !items.is_over() {
             self.gate.open();
-            self.tell(&queues, priorities);
+            self.tell(&items, priorities);
         }
     }
 
     /// The lane takes nothing but what is bound to it from now on. Gives back all else that waited, and says
     /// whether the lane is in the middle of such a thing.
     pub(crate) fn close(&self, priorities: &CpuPriorities) -> (Vec<Item>, bool) {
-        let mut queues = self.lock();
+        let mut items = self.lock();
         let is_busy = self.gate.close_and_see(&self.current);
-        let mut items: Vec<Item> = Vec::new();
-        while let Some((_, item)) = queues.realtime.take_first(Item::is_movable) {
-            items.push(item);
-        }
-        items.extend(queues.free.drain(..));
-        self.tell(&queues, priorities);
-        (items, is_busy)
+        let given_back = items.close();
+        self.tell(&items, priorities);
+        (given_back, is_busy)
     }
 
     /// Takes what only the calling thread, which is the lane's, may drop.
     pub(crate) fn take_of_thread(&self) -> Vec<Item> {
-        let mut queues = self.lock();
-        let (own, others) = queues.bound.drain(..).partition(Item::is_of_thread);
-        queues.bound = others;
-        Vec::from(own)
+        self.lock().take_of_thread()
     }
 
     /// The machine has ended: takes everything that any thread may drop.
-    pub(crate) fn end(&self, priorities: &CpuPriorities) -> Vec<Item> {
-        let mut queues = self.lock();
-        queues.is_over = true;
+    pub(crate) fn end_items(&self, priorities: &CpuPriorities) -> Vec<Item> {
+        let mut items = self.lock();
         let _ = self.gate.close_and_see(&self.current);
-        let mut items: Vec<Item> = Vec::new();
-        while let Some((_, item)) = queues.realtime.pop() {
-            items.push(item);
+        let left = items.end();
+        self.tell(&items, priorities);
+        left
+    }
+}
+
+impl LaneQueue for RunQueue {
+    type Item = Item;
+
+    #[inline]
+    fn is_open(&self) -> bool {
+        self.gate.is_open()
+    }
+
+    #[inline]
+    fn current(&self) -> (Activity, bool) {
+        self.current.get()
+    }
+
+    #[inline]
+    fn realtime_waiting(&self) -> Option<Priority> {
+        Priority::new(self.realtime.get() as u8)
+    }
+
+    #[inline]
+    fn realtime_movable(&self) -> Option<Priority> {
+        Priority::new(self.realtime_movable.get() as u8)
+    }
+
+    #[inline]
+    fn free_waiting(&self) -> u32 {
+        self.free.get()
+    }
+
+    #[inline]
+    fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    fn push(&self, item: Item, priorities: &CpuPriorities) -> Result<usize, Item> {
+        let mut items = self.lock();
+        let waited = items.push(item, self.gate.is_open())?;
+        self.tell(&items, priorities);
+        Ok(waited)
+    }
+
+    fn pop(&self, priorities: &CpuPriorities) -> Option<NextItem<Item>> {
+        let mut items = self.lock();
+        let next = items.pop();
+        self.tell(&items, priorities);
+        next
+    }
+
+    fn take_realtime(&self, priorities: &CpuPriorities) -> Option<(Priority, Item)> {
+        self.realtime_movable()?;
+        let mut items = self.try_lock()?;
+        let highest = items.take_realtime();
+        self.tell(&items, priorities);
+        highest
+    }
+
+    fn take_free(&self, priorities: &CpuPriorities) -> Option<Item> {
+        if self.free_waiting() == 0 {
+            return None;
         }
-        items.extend(queues.free.drain(..));
-        let (own, others): (VecDeque<_>, VecDeque<_>) = queues.bound.drain(..).partition(Item::is_of_thread);
-        queues.bound = own;
-        items.extend(others);
-        self.tell(&queues, priorities);
-        items
+        let mut items = self.try_lock()?;
+        let item = items.take_free();
+        self.tell(&items, priorities);
+        item
+    }
+
+    fn set_running(&self, running: Option<Priority>, priorities: &CpuPriorities) {
+        let mut items = self.lock();
+        items.set_running(running);
+        self.tell(&items, priorities);
+    }
+
+    #[inline]
+    fn begin_bound(&self, activity: Activity) {
+        self.current.begin(activity);
+    }
+
+    #[inline]
+    fn begin_movable(&self, activity: Activity) -> bool {
+        self.current.begin_movable(activity, &self.gate)
+    }
+
+    #[inline]
+    fn end(&self) {
+        self.current.end();
     }
 }
 
@@ -312,6 +252,7 @@ mod tests {
     };
     use quietcore_core::CpuId;
     use quietcore_core::realtime::CpuPriority;
+    use quietcore_core::run_queue::{LaneQueue, QueueItem};
 
     /// A machine with one lane, and that lane's queue.
     fn machine() -> Result<(&'static Machine, &'static RunQueue), StartError> {
@@ -326,9 +267,9 @@ mod tests {
         let lane = Cpu::claim(machine, queue.cpu()).expect("a free lane");
         let (priorities, level) = (&machine.lanes.priorities, CpuPriority::Realtime(Priority::LOWEST));
         assert_eq!(priorities.of(queue.cpu()), CpuPriority::Normal);
-        queue.began(Priority::LOWEST, priorities);
+        queue.set_running(Some(Priority::LOWEST), priorities);
         assert_eq!(priorities.of(queue.cpu()), level);
-        queue.ended(priorities);
+        queue.set_running(None, priorities);
         assert_eq!(priorities.of(queue.cpu()), CpuPriority::Normal);
         drop(lane);
         assert_eq!(priorities.of(queue.cpu()), CpuPriority::Absent);

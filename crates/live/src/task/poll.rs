@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// What a task that was woken does: it goes into a queue.
 pub(super) fn schedule(task: Runnable) {
     let machine = Machine::of(task.metadata().machine);
-    machine.enqueue(Item::Task(task));
+    machine.queues().enqueue(Item::Task(task));
 }
 
 pin_project! {

@@ -10,6 +10,7 @@
 
 use crate::words::sync::{AtomicU32, Ordering, fence};
 use quietcore_core::realtime::Priority;
+use quietcore_core::run_queue::Activity;
 
 /// Whether something was left for a lane since it last looked.
 #[derive(Debug)]
@@ -42,20 +43,7 @@ impl Doorbell {
     }
 }
 
-/// What a lane is in the middle of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Activity {
-    /// Nothing, or timers.
-    None,
-    /// Softirqs.
-    Softirq,
-    /// A normal task, or work.
-    Normal,
-    /// A real-time task.
-    Realtime(Priority),
-}
-
-/// The word for that. Bit 8: what it does may be done elsewhere; the rest: what.
+/// What a lane is in the middle of. Bit 8: what it does may be done elsewhere; the rest: what.
 #[derive(Debug)]
 pub(crate) struct CurrentItem(AtomicU32);
 
@@ -193,8 +181,9 @@ mod models;
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Activity, CurrentItem, Gate};
+    use super::{CurrentItem, Gate};
     use quietcore_core::realtime::Priority;
+    use quietcore_core::run_queue::Activity;
 
     /// Goal: what is said is what is read. Method: every activity, bound and not.
     #[test]

@@ -93,7 +93,7 @@ impl Work {
         }
         let queue = self.0.state.queue();
         if queue == QueueDuty::Enqueue {
-            self.machine().enqueue(Item::Work(Queued(Arc::clone(&self.0))));
+            self.machine().queues().enqueue(Item::Work(Queued(Arc::clone(&self.0))));
         }
         Ok(queue != QueueDuty::Known)
     }
@@ -160,7 +160,7 @@ pub(crate) fn run(work: Queued, cpu: CpuId, call: impl FnOnce(&dyn Fn())) -> boo
     let _ = inner.last.replace(cpu);
     call(&*inner.run);
     if inner.state.end() {
-        Machine::of(inner.machine).enqueue(Item::Work(Queued(Arc::clone(inner))));
+        Machine::of(inner.machine).queues().enqueue(Item::Work(Queued(Arc::clone(inner))));
     }
     true
 }

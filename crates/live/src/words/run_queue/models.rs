@@ -1,11 +1,12 @@
 //! The words of a run queue under weak memory.
 
-use super::{Activity, CurrentItem, Doorbell, Gate};
+use super::{CurrentItem, Doorbell, Gate};
 use crate::words::park::Parker;
 use crate::words::sync::models::ends;
 use crate::words::sync::{AtomicU32, Ordering};
 use loom::sync::Arc;
 use loom::thread;
+use quietcore_core::run_queue::Activity;
 use std::collections::BTreeSet;
 
 /// Goal: after isolating has waited nothing that is not bound to the lane starts or runs. Method: the lane

@@ -1,0 +1,65 @@
+//! Which lane is woken for what waits.
+//!
+//! An item that comes to a lane where others wait already wakes one that sleeps. One that comes first does
+//! not: the lane is about to take it; if it is stuck instead, others look for what waits whenever they look
+//! after it. What waits is offered again once per tick, and whenever its lane is marked, blocks, or was found
+//! to be stuck. One item that comes wakes one lane at most.
+
+use super::{Activity, LaneQueue, QueueWorld, RunQueues};
+use crate::CpuId;
+use crate::lane::{Kick, LaneLook, Sleeper};
+
+impl<W: QueueWorld> RunQueues<W> {
+    /// An item was left in `queue`, that of `cpu`, where `waited` others did already.
+    #[inline]
+    pub(super) fn wake_for(&self, cpu: CpuId, queue: &W::Queue, waited: usize, is_bound: bool) {
+        let slot = self.0.table().slot(cpu);
+        let is_woken = slot.map(|slot| slot.world.kick_to_help()) == Some(Kick::Woke);
+        if is_woken || is_bound {
+            return;
+        }
+        // A lane runs the one item that it pushed for itself soon; if it gets stuck, a watcher finds it. From
+        // two on, or behind an item that runs, another lane is woken to take one.
+        let is_here = self.0.here() == Some(cpu);
+        let is_busy = || matches!(queue.current().0, Activity::Normal | Activity::Realtime(_));
+        let is_behind = if is_here { waited > 1 } else { waited > 0 || is_busy() };
+        if self.0.is_marked(cpu) {
+            self.0.table().wake_one();
+        } else if is_behind || is_here && !self.0.table().watch() {
+            self.wake_idle_lane(cpu);
+        }
+    }
+
+    /// Wakes a lane that sleeps, if there is one that takes what others have.
+    fn wake_idle_lane(&self, but: CpuId) {
+        let free = self.0.rules().lanes.iter().filter(|cpu| *cpu != but && self.is_free(*cpu));
+        let waiting = free.filter_map(|cpu| self.0.table().slot(cpu).filter(|slot| slot.world.is_waiting()));
+        let _ = waiting.map(|slot| slot.world.kick_to_help()).find(|kick| *kick == Kick::Woke);
+    }
+
+    /// The lane of `cpu` has looked around. What waits there others may run: the thread that was woken for it
+    /// may have found the lock taken, and gone to sleep again. And what those have that were marked needs a
+    /// lane that is awake. Cost: two loads, or two per lane if any was marked.
+    pub fn handle_look(&self, cpu: CpuId, look: LaneLook) {
+        if look.looked_around && self.has_movable(cpu) {
+            self.wake_idle_lane(cpu);
+        }
+        if look.marked > 0 {
+            let marked = self.0.rules().lanes.iter().filter(|cpu| self.0.is_marked(*cpu));
+            marked.for_each(|cpu| self.handle_absence(cpu));
+        }
+    }
+
+    /// `cpu` does not turn from now on: what waits there and others may run needs a lane that is awake.
+    pub fn handle_absence(&self, cpu: CpuId) {
+        if self.has_movable(cpu) {
+            self.0.table().wake_one();
+        }
+    }
+
+    /// Whether something waits there that others may take.
+    fn has_movable(&self, cpu: CpuId) -> bool {
+        let has_movable = |queue: &W::Queue| queue.free_waiting() > 0 || queue.realtime_movable().is_some();
+        self.0.queue(cpu).is_some_and(has_movable)
+    }
+}
