@@ -115,9 +115,9 @@ impl<P: Packet + Debug> CbqNode<P> {
         self.last = self.last.max(end);
     }
 
-    /// What its estimate is below 0, as it will be counted next time.
+    /// What the estimate of a class above its rate is below 0, as it will be counted next time.
     fn owed(&self) -> i64 {
-        let below = self.counted.average_idle.min(0).saturating_neg();
+        let below = self.counted.average_idle.saturating_neg();
         below - (below >> self.settings.shift())
     }
 

@@ -137,8 +137,7 @@ impl<P: Packet + Debug + Send + 'static> Cbq<P> {
     fn pass(&mut self, band: usize, id: ClassId) {
         let round = &mut self.rounds[band];
         if let Some(at) = round.iter().position(|&one| one == id) {
-            let count = round.len();
-            round.rotate_left((at + 1) % count);
+            round.rotate_left(at + 1);
         }
     }
 

@@ -44,6 +44,7 @@ use core::fmt::Debug;
 use quietcore_core::Nanos;
 use realtime::{Agenda, RealTime};
 use settings::{HfscKey, ROOT};
+use share::ChildOrders;
 use tree::HfscTree;
 
 /// The hierarchical fair service curve discipline.
@@ -250,7 +251,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Hfsc<P> {
         let keys: Vec<HfscKey> = self.tree.classes.keys().copied().collect();
         for key in keys {
             let class = self.tree.class_mut(key);
-            class.children.clear();
+            class.children = ChildOrders::default();
             class.share = class.share.forgotten(&class.config);
             if let Some(leaf) = &mut class.leaf {
                 leaf.child.reset(now);

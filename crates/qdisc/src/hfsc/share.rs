@@ -130,13 +130,6 @@ impl ChildOrders {
         self.by_fit.first().map(|(fit, _)| *fit)
     }
 
-    /// Takes all children out.
-    pub(super) fn clear(&mut self) {
-        self.ceiling = self.by_virtual_time.last().map_or(self.ceiling, |(last, _)| self.ceiling.max(*last));
-        self.by_virtual_time.clear();
-        self.by_fit.clear();
-    }
-
     /// Where a class begins that becomes backlogged.
     fn system_time(&mut self) -> u128 {
         let (Some((least, _)), Some((greatest, _))) =

@@ -60,16 +60,14 @@ impl<P: Packet + Debug> HtbTree<P> {
         self.busy == 0
     }
 
-    /// A leaf has something to send.
+    /// A leaf that took no part has something to send.
     pub(super) fn activate(&mut self, leaf: ClassId) {
         self.wake(leaf);
         let node = self.node_mut(leaf);
-        if node.activity == 0 {
-            node.activity = node.priority_bit();
-            let mask = node.activity;
-            self.busy += 1;
-            self.attach(leaf, mask);
-        }
+        node.activity = node.priority_bit();
+        let mask = node.activity;
+        self.busy += 1;
+        self.attach(leaf, mask);
     }
 
     /// A leaf has nothing to send.
