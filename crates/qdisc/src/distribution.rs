@@ -163,4 +163,24 @@ mod tests {
         }
         assert!(table.table().is_sorted());
     }
+
+    /// Goal: entries are those of their formulas. Method: by hand. Pareto's quantiles of shape 3 are the
+    /// cube root of 1 / (1 - share): 1, 2 and 3 at 0, 7/8 and 26/27; with a mean of 3/2 and a variance of 3/4
+    /// they are -0.577, 0.577 and 1.732. In the other table a quarter of a normal one comes to three quarters
+    /// of that, over 0.7906: entry 0 meets entry 0, at 0.0122 %, which is -3.668; entry 3584, which is 7/8,
+    /// meets 3584 * 2531 mod 4096 = 2560, at 62.5 %, which is 0.319.
+    #[test]
+    fn entries_by_hand() {
+        let at = |table: &Distribution, entry: usize| f64::from(table.table()[entry]) / SCALE as f64;
+        for (table, entry, expected) in [
+            (Distribution::pareto(), 0, -0.577),
+            (Distribution::pareto(), 3_584, 0.577),
+            (Distribution::pareto(), 4_096 * 26 / 27, 1.732),
+            (Distribution::paretonormal(), 0, -1.708),
+            (Distribution::paretonormal(), 3_584, 0.649),
+        ] {
+            let entry_is = at(&table, entry);
+            assert!((entry_is - expected).abs() < 0.002, "{entry}: {entry_is}, not {expected}");
+        }
+    }
 }

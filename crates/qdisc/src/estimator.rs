@@ -132,6 +132,7 @@ impl Estimator {
 #[cfg(test)]
 mod tests {
     use super::{Estimator, EstimatorError};
+    use alloc::string::ToString as _;
     use quietcore_core::Nanos;
 
     /// Goal: bits are counted, not whole bytes eight times. Method: averages over 1 s of weight 1/8, since
@@ -201,6 +202,8 @@ mod tests {
         let time_constant = Nanos(longest + 1);
         let error = EstimatorError::TimeConstant { time_constant, interval };
         assert_eq!(refused(interval, time_constant), Some(error));
+        let error = EstimatorError::TimeConstant { time_constant: Nanos(1_000_000), interval: Nanos(2) };
+        assert_eq!(error.to_string(), "a time constant of 1 ms does not go with an interval of 2 ns");
     }
 
     /// Goal: large counts are exact, and many intervals at once are taken one by one. Method: weight 1/2, as

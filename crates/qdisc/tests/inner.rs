@@ -4,8 +4,8 @@ use quietcore_core::Nanos;
 use quietcore_qdisc::{
     Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, ClassId, Classful, DelayTimer, Dequeued, Enqueued,
     Fifo, FifoLimit, Fq, FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, InnerQdisc, Netem,
-    NetemLoss, NetemSettings, Prio, PrioSettings, Probability, Qdisc, Rate, ServiceCurve, Tbf, TbfLimit,
-    TbfSettings,
+    NetemDelay, NetemLoss, NetemSettings, Prio, PrioSettings, Probability, Qdisc, Rate, ServiceCurve, Tbf,
+    TbfLimit, TbfSettings,
 };
 use std::any::Any;
 
@@ -99,6 +99,25 @@ fn a_change_inside_is_noticed() {
     let mut outer = prio();
     assert!(outer.graft_inner(Nanos(0), CLASS, Some(Box::new(slow()))));
     check(outer, hurry_inside);
+}
+
+/// Goal: netem with another discipline inside waits for the first of both. Method: 10 ms, and then a bucket
+/// of one packet that takes 100 ms to fill; packets at such moments that each of both is the first once.
+#[test]
+fn netem_waits_for_the_first_of_both() {
+    let ms = |count: u64| Nanos(count * 1_000_000);
+    let delay = NetemDelay { latency: ms(10), ..NetemDelay::default() };
+    let settings = NetemSettings { delay, ..NetemSettings::default() };
+    let bucket = Tbf::new(tbf(1_000), Nanos(0)).expect("settings that can be");
+    let netem: Netem<Packet, _> = Netem::new(settings, || 0, Nanos(0)).expect("they go together");
+    let mut netem = netem.with_inner(InnerQdisc::new(bucket));
+    fill(&mut netem, 2);
+    assert!(netem.dequeue(ms(10)).packet().is_some());
+    assert_eq!(netem.dequeue(ms(10)), Dequeued::Throttled(ms(110)), "nothing else is on its way");
+    for (sent, until) in [(95, 105), (107, 110)] {
+        assert_eq!(netem.enqueue(ms(sent), vec![0; 100]), Enqueued::Queued);
+        assert_eq!(netem.dequeue(ms(sent)), Dequeued::Throttled(ms(until)), "at {sent} ms");
+    }
 }
 
 /// Goal: what is lost inside of netem, and what is inside when another one is put there, is dropped and

@@ -185,6 +185,9 @@ mod tests {
         // Not scaled: half of 1 ms; 9 ms times (2^n - 1).
         assert_eq!(class(0, 0).max_idle(&settings), 1_000_000);
         assert_eq!(class(3, 0).max_idle(&settings), 2 * 63_000_000);
+        // With three quarters kept: a quarter of 1 ms; 9 ms times 16/9 - 1, cut off; and both times 4.
+        let three_quarters = |max_burst| CbqClass { ewma_log: 2, ..class(max_burst, 1) };
+        assert_eq!([0, 2].map(|burst| three_quarters(burst).max_idle(&settings)), [1_000_000, 27_999_999]);
         // 9 ms times 1 + (2^(n - 1) - 1) / (1 / 2).
         let off = [0, 1, 2, 3].map(|burst| class(0, burst).off_time(&settings));
         assert_eq!(off, [0, 9_000_000, 27_000_000, 63_000_000]);

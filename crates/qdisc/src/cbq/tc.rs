@@ -314,6 +314,27 @@ mod tests {
         assert_eq!((lacks(None, None), typed().lacks()), (None, None));
     }
 
+    /// Goal: the class of the link has what the discipline is told, and defaults else. Method: all options of
+    /// it, no two alike, and none.
+    #[test]
+    fn the_link_is_told() {
+        let made = |allot, ewma| -> Cbq<Vec<u8>> {
+            let (bandwidth, avpkt) = (Some(BitRate(80_000)), Some(Bytes(1_000)));
+            let typed = CbqOptions { bandwidth, avpkt, allot, ewma, mpu: Some(Bytes(64)), cell: None };
+            typed.make(&QdiscContext::default()).expect("made")
+        };
+        let bandwidth = rate(10_000).mpu(64);
+        let link = CbqClass { bounded: true, isolated: true, ..CbqClass::new(bandwidth) };
+        for (queue, told) in [
+            (made(Some(Bytes(1_514)), Some(6)), CbqClass { allot: 1_514, ewma_log: 6, ..link }),
+            (made(None, None), link),
+        ] {
+            assert_eq!(queue.node(queue.link).settings, told);
+            let settings = CbqSettings { average_packet: 1_000, ..CbqSettings::new(bandwidth) };
+            assert_eq!(*queue.settings(), settings);
+        }
+    }
+
     /// Goal: a class is shown as it was told, and what the queue itself is told reaches it. Method: the marks
     /// of all four ways to borrow and lend; a change to more than the link has; options of the link that the
     /// class of the link refuses or takes.

@@ -354,14 +354,14 @@ mod tests {
     fn defaults_changes_and_counts() {
         let (context, at) = (QdiscContext::default(), Nanos(0));
         let default = |minor| HfscOptions { default: Some(Minor(minor)) };
-        let mut queue: Hfsc<Vec<u8>> = default(1).make(&context).expect("made");
+        let mut queue: Hfsc<Vec<u8>> = default(3).make(&context).expect("made");
         let share = HfscClassOptions { ls: slopes(0, 0, 80_000), ..HfscClassOptions::default() };
-        let (first, second) = (ClassId::new(1, 1), ClassId::new(1, 2));
+        let (first, second) = (ClassId::new(1, 3), ClassId::new(1, 2));
         for class in [first, second] {
             share.add(&mut queue, None, class).expect("added");
         }
         assert!(queue.enqueue(at, vec![0; 100]).is_accepted());
-        default(2).change(&mut queue, &default(1), &context).expect("changed");
+        default(2).change(&mut queue, &default(3), &context).expect("changed");
         for bytes in [70, 50] {
             assert!(queue.enqueue(at, vec![0; bytes]).is_accepted());
         }
@@ -375,7 +375,7 @@ mod tests {
         assert!(queue.enqueue(at, vec![0; 30]).is_accepted());
         assert!(matches!(queue.dequeue(at), Dequeued::Packet(_)));
         assert_eq!(notes(&queue, second), ["period 2 work 150 bytes rtwork 30 bytes level 0"]);
-        let below = ClassId::new(1, 3);
+        let below = ClassId::new(1, 4);
         share.add(&mut queue, Some(first), below).expect("added");
         assert_eq!(notes(&queue, first), ["period 1 work 100 bytes rtwork 0 bytes level 1"]);
     }
@@ -455,6 +455,7 @@ mod tests {
         assert_eq!(limited, HfscClassOptions { sc, ul, ..HfscClassOptions::default() });
         let apart = HfscClassOptions { ls, ..HfscClassOptions::default() }.merged(&limited);
         assert_eq!(apart, HfscClassOptions { rt: sc, ls, sc: None, ul });
-        assert_eq!(both.merged(&apart), limited, "the limit stays");
+        let other = HfscClassOptions { sc: slopes(0, 0, 32_000), ..HfscClassOptions::default() };
+        assert_eq!(other.merged(&apart), HfscClassOptions { ul, ..other }, "the limit stays");
     }
 }

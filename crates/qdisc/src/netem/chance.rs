@@ -89,6 +89,17 @@ impl Correlated {
 #[cfg(test)]
 mod tests {
     use super::{Chance, Correlated, Probability};
+    use alloc::string::ToString as _;
+
+    /// Goal: a probability is shown in percent, to a millionth. Method: the bounds, whole and broken ones.
+    #[test]
+    fn in_percent() {
+        for (percent, text) in
+            [(0.0, "0%"), (100.0, "100%"), (25.0, "25%"), (0.3, "0.3%"), (12.345_678_4, "12.345678%")]
+        {
+            assert_eq!(Probability::percent(percent).map(|shown| shown.to_string()).as_deref(), Some(text));
+        }
+    }
 
     fn counted(count: &mut u32) -> impl FnMut() -> u32 {
         move || {

@@ -87,3 +87,39 @@ fn slot(typed: TypedSlot) -> String {
     text += &typed.bytes.map_or_else(String::new, |bytes| format!(" bytes {}", bytes.0));
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::tc::{Command, QdiscCommand, QdiscOptions, parse};
+    use alloc::format;
+
+    /// Goal: every option is shown, each with its own numbers, in `tc`'s order. Method: lines with numbers
+    /// that all differ, and what may be left out.
+    #[test]
+    fn every_option_is_shown() {
+        for (typed, shown) in [
+            (
+                "limit 9 delay 10ms 2ms 3% distribution pareto loss 4% 5% duplicate 6% 7% reorder 8% 9% \
+                 corrupt 11% 12% rate 8mbit 20 48 5 slot 1ms 3ms packets 13 bytes 4k ecn gap 14 seed 15",
+                "limit 9 delay 10ms 2ms 3% distribution pareto loss 4% 5% duplicate 6% 7% reorder 8% 9% \
+                 corrupt 11% 12% rate 8Mbit packetoverhead 20 celloverhead 5 cellsize 48 slot 1ms 3ms \
+                 packets 13 bytes 4096 ecn gap 14 seed 15",
+            ),
+            (
+                "loss state 1% 2% 3% 4% 5% duplicate 6% slot distribution normal 2ms 100us",
+                "limit 1000 loss state p13 1% p31 2% p32 3% p23 4% p14 5% duplicate 6% \
+                 slot distribution normal 2ms 100us",
+            ),
+            ("loss gemodel 1% 2% 3% 4%", "limit 1000 loss gemodel p 1% r 2% 1-h 3% 1-k 4%"),
+            ("delay 5ms reorder 6%", "limit 1000 delay 5ms reorder 6% gap 1"),
+            ("delay 5ms gap 3", "limit 1000 delay 5ms gap 3"),
+        ] {
+            match parse(&format!("qdisc add dev lo root netem {typed}")).expect("it is valid") {
+                Command::Qdisc(QdiscCommand { options: Some(QdiscOptions::Netem(netem)), .. }) => {
+                    assert_eq!(super::text(&netem), shown, "{typed}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}

@@ -23,7 +23,7 @@ fn general(number: f64, digits: usize) -> String {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{}e{sign}{:02}", trimmed(mantissa), exponent.abs());
     }
-    trimmed(&format!("{number:.*}", (digits as i32 - 1 - exponent).max(0) as usize))
+    trimmed(&format!("{number:.*}", (digits as i32 - 1 - exponent) as usize))
 }
 
 /// Bits per second, of which `tc` writes thousands as long as nothing is lost, or much is left.
@@ -75,18 +75,28 @@ pub(crate) fn percent_text(percent: Percent) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{general, rate_text, size_text, time_text};
+    use super::{general, percent_text, rate_text, size_text, time_text};
+    use crate::tc::units::Percent;
     use quietcore_core::Nanos;
 
     /// Goal: numbers are written as `tc` writes them. Method: texts that it printed, and both sides of
     /// limits.
     #[test]
     fn numbers() {
-        for (number, digits, text) in
-            [(6.0, 3, "6"), (1.5, 3, "1.5"), (1234.0, 3, "1.23e+03"), (0.1, 6, "0.1"), (99.99999, 6, "100")]
-        {
+        for (number, digits, text) in [
+            (6.0, 3, "6"),
+            (1.5, 3, "1.5"),
+            (999.0, 3, "999"),
+            (1234.0, 3, "1.23e+03"),
+            (0.1, 6, "0.1"),
+            (0.000_123, 6, "0.000123"),
+            (0.000_012, 6, "1.2e-05"),
+            (99.99999, 6, "100"),
+        ] {
             assert_eq!(general(number, digits), text);
         }
+        let third = Percent::from_billionths(33_333_333_333).expect("below 100 %");
+        assert_eq!(percent_text(third), "33.3333%");
         for (bits, text) in [
             (0, "0bit"),
             (999, "999bit"),
@@ -95,17 +105,30 @@ mod tests {
             (1_500_000, "1500Kbit"),
             (12_345_678, "12345Kbit"),
             (10_000_000_000, "10Gbit"),
+            (5_000_000_000_000_000, "5000Tbit"),
         ] {
             assert_eq!(rate_text(bits), text);
         }
-        for (bytes, text) in
-            [(0, "0b"), (1_514, "1514b"), (1_600, "1600b"), (2_048, "2Kb"), (15_140, "15140b")]
-        {
+        for (bytes, text) in [
+            (0, "0b"),
+            (1_514, "1514b"),
+            (1_600, "1600b"),
+            (2_047, "2Kb"),
+            (2_048, "2Kb"),
+            (15_140, "15140b"),
+            (2_096_152, "2Mb"),
+        ] {
             assert_eq!(size_text(bytes), text);
         }
-        for (nanos, text) in
-            [(999, "999ns"), (6_000_000, "6ms"), (1_500_000, "1.5ms"), (40_000_000_000, "40s")]
-        {
+        for (nanos, text) in [
+            (999, "999ns"),
+            (1_234, "1.23us"),
+            (6_000_000, "6ms"),
+            (1_500_000, "1.5ms"),
+            (1_234_000, "1.23ms"),
+            (1_234_000_000, "1.23s"),
+            (40_000_000_000, "40s"),
+        ] {
             assert_eq!(time_text(Nanos(nanos)), text);
         }
     }

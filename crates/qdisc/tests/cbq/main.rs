@@ -104,6 +104,7 @@ fn two_timers() {
         Some(1),
         "it is not asked again before that"
     );
+    assert_eq!(cbq.statistics().overlimits, 2, "twice nothing could leave");
     cbq.end_delays(until);
     assert_eq!(cbq.delay_timer(), None);
     assert!(cbq.dequeue(until).packet().is_some());
@@ -111,7 +112,8 @@ fn two_timers() {
     assert_eq!(cbq.delay_timer(), None, "what is left waits for the watchdog");
 }
 
-/// Goal: lower priorities go first; within one, weights decide. Method: both may have the whole link.
+/// Goal: lower priorities go first; within one, weights decide, of which 0 is 1. Method: both may have the
+/// whole link.
 #[test]
 fn priorities_and_weights() {
     let told = |prio| CbqClass { prio, ..class(LINK) };
@@ -120,6 +122,7 @@ fn priorities_and_weights() {
     let told = |weight| CbqClass { weight: Some(weight), prio: 3, allot: 3_000, ..class(LINK) };
     let got = shares(&mut cbq(&[(1, told(1)), (2, told(3))]), &[1, 2]);
     check(&got, &[LINK / 4, LINK / 4 * 3]);
+    check(&shares(&mut cbq(&[(1, told(0)), (2, told(0))]), &[1, 2]), &[LINK / 2; 2]);
 }
 
 /// A department of 900,000 with one poor class, 1:11, and a class beside it, 1:2; all may borrow. The
@@ -240,8 +243,10 @@ fn a_throttled_class_steps_aside() {
 /// Goal: each refusal has its reason. Method: one of each.
 #[test]
 fn refusals() {
-    let mut cbq = cbq(&[(1, class(1_000))]);
+    let mut cbq = cbq(&[]);
     let told = class(1_000);
+    assert_eq!(cbq.remove_class(id(0)), Err(CbqError::InUse(id(0))), "the link, though nothing is below it");
+    assert_eq!(cbq.add_class(None, id(1), told), Ok(()));
     assert_eq!(cbq.add_class(None, ClassId::new(2, 1), told), Err(CbqError::Foreign(ClassId::new(2, 1))));
     assert_eq!(cbq.add_class(None, id(1), told), Err(CbqError::Exists(id(1))));
     assert_eq!(cbq.add_class(Some(id(9)), id(2), told), Err(CbqError::UnknownParent(id(9))));

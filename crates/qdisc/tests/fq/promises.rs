@@ -214,6 +214,14 @@ fn other_weights_hold_at_once() {
     queue.change(FqSettings { weights: [least, 2 * least, 3 * least], ..settings }).expect("they can be");
     let order: Vec<u64> = (0..12).map(|_| next(&mut queue, 1).expect("27 wait")).collect();
     assert_eq!(order, [0, 1, 1, 2, 2, 2, 0, 1, 1, 2, 2, 2]);
+    // The same weights amid a turn, of which the second band has had half, are no other turn.
+    let mut order = vec![];
+    for _ in 0..4 {
+        let weights = [least, 2 * least, 3 * least];
+        queue.change(FqSettings { weights, ..settings }).expect("they can be");
+        order.push(next(&mut queue, 1).expect("15 wait"));
+    }
+    assert_eq!(order, [0, 1, 1, 2]);
 }
 
 /// Goal: a band with the credit of one byte sends, and one whose debt is its weight waits two turns, though

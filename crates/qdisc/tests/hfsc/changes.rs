@@ -58,6 +58,26 @@ fn a_change_does_not_set_back() {
     }
 }
 
+/// Goal: a class that is given no share for a while has what it had: no sibling begins behind it. Method: one
+/// of two equal classes sends alone and loses its share, its sibling begins, then both have shares again.
+#[test]
+fn a_share_that_went_is_remembered() {
+    let mut queue = Hfsc::new();
+    for class in [1, 2] {
+        queue.add_class(None, name(class), share(1_000)).expect("it can be");
+    }
+    fill(&mut queue, 1, 60);
+    assert_eq!(among(&mut queue, 50, [1, 2]), [50, 0]);
+    let alone = HfscClass { realtime: Some(ServiceCurve::linear(1)), ..HfscClass::default() };
+    queue.change_class(Nanos(0), name(1), alone).expect("it can be");
+    assert!(queue.dequeue(Nanos(0)).packet().is_some(), "the guarantee begins");
+    fill(&mut queue, 2, 60);
+    assert_eq!(among(&mut queue, 1, [1, 2]), [0, 1]);
+    queue.change_class(Nanos(0), name(1), share(1_000)).expect("it can be");
+    assert_eq!(among(&mut queue, 1, [1, 2]), [1, 0], "its sibling had as much");
+    assert_eq!(among(&mut queue, 16, [1, 2]), [8, 8]);
+}
+
 /// Goal: limits and guarantees begin and end with a change. Method: one class with packets all the time.
 #[test]
 fn limits_and_guarantees_come_and_go() {

@@ -248,7 +248,9 @@ fn what_cannot_be_is_refused() {
     queue.add_class(None, name(2), guarantee(ServiceCurve::linear(1))).expect("it can be");
     let limit = Some(ServiceCurve::linear(1));
     let ends = ServiceCurve::two_piece(1, Nanos(1), 0);
-    let nothing = HfscClass { realtime: Some(ServiceCurve::linear(0)), ..share(1) };
+    let nowhere = ServiceCurve::linear(0);
+    let limited = HfscClass { realtime: limit, upper_limit: limit, ..share(1) };
+    let nothing = HfscClass { realtime: Some(nowhere), ..share(1) };
     let refused = [
         (None, 1, share(1), HfscError::Exists(name(1))),
         (Some(7), 3, share(1), HfscError::Unknown(name(7))),
@@ -258,6 +260,9 @@ fn what_cannot_be_is_refused() {
         (None, 3, nothing, HfscError::ZeroCurve(name(3))),
         (None, 3, HfscClass::guaranteed_share(ends), HfscError::ZeroCurve(name(3))),
         (None, 3, HfscClass { upper_limit: limit, ..HfscClass::default() }, HfscError::NoShare(name(3))),
+        (None, 3, HfscClass { link_share: None, ..limited }, HfscError::NoShare(name(3))),
+        (None, 3, HfscClass { upper_limit: Some(nowhere), ..limited }, HfscError::ZeroCurve(name(3))),
+        (None, 3, HfscClass { link_share: Some(nowhere), ..limited }, HfscError::ZeroCurve(name(3))),
     ];
     for (parent, class, config, why) in refused {
         assert_eq!(queue.add_class(parent.map(name), name(class), config), Err(why), "{config:?}");

@@ -73,6 +73,29 @@ fn four_states() {
     assert!((share - expected).abs() < 3.0 * WITHIN * deviation, "{share}, not {expected}");
 }
 
+/// Goal: the mean of each model is that of its formula. Method: by hand. Of four states, good times weigh
+/// 0.2 * 0.4 = 0.08, losses in bursts 0.1 * 0.4 = 0.04, between them 0.1 * 0.3 = 0.03, and lone ones
+/// 0.08 * 0.5 = 0.04: 0.08 of 0.19. Of good and bad times, (0.2 * 0.9 + 0.3 * 0.5) / 0.5.
+#[test]
+fn means_by_hand() {
+    let [p13, p31, p32, p23, p14] = [10.0, 20.0, 30.0, 40.0, 50.0].map(percent);
+    let [p, r, h, lost_in_good] = [20.0, 30.0, 10.0, 50.0].map(percent);
+    let chance = |correlation| Chance { probability: percent(30.0), correlation: percent(correlation) };
+    for (model, expected) in [
+        (NetemLoss::None, Some(0.0)),
+        (NetemLoss::Random(chance(0.0)), Some(0.3)),
+        (NetemLoss::Random(chance(1.0)), None),
+        (NetemLoss::FourStates { p13, p31, p32, p23, p14 }, Some(0.08 / 0.19)),
+        (NetemLoss::GilbertElliott { p, r, h, lost_in_good }, Some(0.66)),
+        (NetemLoss::gilbert(percent(0.0), percent(0.0)), None),
+    ] {
+        let mean = model.mean();
+        let off = mean.zip(expected).map(|(mean, expected)| (mean - expected).abs());
+        assert_eq!(mean.is_some(), expected.is_some(), "{model:?}: {mean:?}");
+        assert!(off.is_none_or(|off| off < 1e-6), "{model:?}: {mean:?}, not {expected:?}");
+    }
+}
+
 /// How long each packet waited that had all the time it wanted.
 fn delays(delay: NetemDelay, seed: u64) -> Vec<f64> {
     let settings = NetemSettings { delay, ..NetemSettings::default() };
