@@ -238,3 +238,36 @@ fn a_slot_ends_with_its_packets_or_its_bytes() {
         assert_eq!((left, next), (first, expected), "a slot of {packets} packets and {bytes} bytes");
     }
 }
+
+/// Goal: what cannot be is refused in words, whichever setting it is. Method: 100 years and a nanosecond in
+/// each of the four spans, and bounds of a slot that are exchanged; reordering without a latency, a jitter
+/// and a rate, and with each.
+#[test]
+fn settings_that_cannot_be() {
+    let (ms, longest) = (Nanos(1_000_000), Nanos(100 * 365 * 86_400 * 1_000_000_000));
+    let refused = |settings: NetemSettings| settings.check().map_err(|error| error.to_string());
+    let delayed = |latency, jitter| NetemDelay { latency, jitter, ..NetemDelay::default() };
+    let spaced = |spacing| {
+        let slot = Some(NetemSlot { spacing, packets: 0, bytes: 0 });
+        refused(NetemSettings { slot, ..NetemSettings::default() })
+    };
+    let later = Nanos(longest.0 + 1);
+    for (latency, jitter) in [(later, ms), (ms, later)] {
+        let delay = delayed(latency, jitter);
+        let too_long = Err(format!("{later} is longer than 100 years"));
+        assert_eq!(refused(NetemSettings { delay: delay.clone(), ..NetemSettings::default() }), too_long);
+        assert_eq!(spaced(SlotSpacing::Distributed(delay)), too_long);
+    }
+    assert_eq!(spaced(SlotSpacing::Distributed(delayed(longest, longest))), Ok(()));
+    let exchanged = SlotSpacing::Between { min: Nanos(3_000_000), max: ms };
+    assert_eq!(spaced(exchanged), Err("a slot of at least 3 ms and at most 1 ms".into()));
+    let reordered = |delay, bytes_per_second| {
+        let rate = NetemRate { bytes_per_second, ..NetemRate::default() };
+        refused(NetemSettings { gap: 1, delay, rate, ..NetemSettings::default() })
+    };
+    let none = Nanos(0);
+    assert_eq!(reordered(delayed(none, none), 0), Err("packets overtake nothing without a delay".into()));
+    for (latency, jitter, rate) in [(ms, none, 0), (none, ms, 0), (none, none, 1)] {
+        assert_eq!(reordered(delayed(latency, jitter), rate), Ok(()), "{latency}, {jitter}, {rate}");
+    }
+}
