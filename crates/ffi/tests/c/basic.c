@@ -220,6 +220,7 @@ static void verbs(void) {
     await(&one.runs, 1);
     CHECK(one.early == 0);
     EXPECT(QC_ERROR_NO_LANE, qc_timer_arm_on(&one.timer, 0, far)); /* there are none */
+    EXPECT(QC_ERROR_NO_LANE, qc_timer_arm_on(&one.timer, 1u << 20, far)); /* nor such a CPU */
     EXPECT(0, qc_timer_arm_at(&one.timer, far));
     EXPECT(1, qc_timer_shutdown(&one.timer));
     EXPECT(QC_ERROR_SHUT_DOWN, qc_timer_arm_at(&one.timer, far));
