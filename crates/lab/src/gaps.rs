@@ -194,4 +194,21 @@ mod tests {
         assert_eq!(lines[33..], below);
         assert_eq!(Gaps::new().oslat(0), None);
     }
+
+    /// Goal: what oslat calls the minimum is the shortest gap, at least 1 us. Method: long gaps, out of
+    /// order; a clock that did not move.
+    #[test]
+    fn the_minimum_is_that_of_the_shortest_gap() {
+        let ends = |lengths: &[u64]| {
+            let mut gaps = Gaps::new();
+            lengths.iter().for_each(|ns| gaps.take(*ns));
+            let lines = gaps.oslat(0).expect("it looked");
+            let value = |line: &String| line.split_once('\t').map(|(_, value)| value.to_owned());
+            (lines[33..37].iter().map(|line| value(line).expect("a value")).collect::<Vec<_>>(), gaps)
+        };
+        assert_eq!(ends(&[9_000, 3_000, 6_000]).0, [" 3 (us)", " 6.000 (us)", " 9 (us)", " 6 (us)"]);
+        let (lines, still) = ends(&[0]);
+        assert_eq!(lines, [" 1 (us)", " 1.000 (us)", " 1 (us)", " 0 (us)"]);
+        assert_eq!((still.largest_ns(), still.away_percent()), (Some(0.0), None));
+    }
 }

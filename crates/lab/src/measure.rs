@@ -185,7 +185,7 @@ pub(crate) fn of_role(variants: &[VariantReport], role: VariantRole) -> Option<&
     variants.iter().find(|variant| variant.role == role)
 }
 
-/// `noise` is what the rounds of the noise floor differ by.
+/// Both have a sample in every round; `noise` is what the rounds of the noise floor differ by.
 fn verdict(old: &FigureReport, new: &FigureReport, better: Better, noise: f64) -> Option<ComparisonVerdict> {
     if (old.median? - new.median?).abs() <= noise {
         return Some(ComparisonVerdict::NoDifference);
@@ -197,7 +197,7 @@ fn verdict(old: &FigureReport, new: &FigureReport, better: Better, noise: f64) -
     } else {
         return Some(ComparisonVerdict::NoDifference);
     };
-    if low.rounds.len() < 2 || high.rounds.len() < 2 {
+    if low.rounds.len() < 2 {
         return Some(ComparisonVerdict::OneRound);
     }
     let wanted = if better == Better::Lower { low } else { high };

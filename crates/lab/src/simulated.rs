@@ -60,9 +60,10 @@ fn value(outcome: &SimOutcome, compare: &ScenarioCompare, label: &'static str) -
 
 #[cfg(test)]
 mod tests {
-    use super::{read, run};
-    use crate::plan::RowScenario;
+    use super::{comparison, read, run};
+    use crate::plan::{RowScenario, ScenarioCompare};
     use crate::rows::ROWS;
+    use quietcore_sim::{Scenario, SimOptions};
     use std::path::Path;
 
     /// Goal: every figure that a row names exists in its scenario. Method: run them.
@@ -102,5 +103,36 @@ mod tests {
             let found = run(&of, &mut || true).expect("it fits").expect("nothing stops it");
             assert_eq!(found.holds, holds, "{expected}");
         }
+    }
+
+    /// Goal: a comparison has each variant's own figure, in its unit, with costs as they are, halved and
+    /// doubled; one that costs do not change is the same with all; the ratio is after by before, and nothing
+    /// by nothing has none. Method: a run whose figures are then set, so that no two are alike.
+    #[test]
+    fn a_comparison_is_of_its_variants() {
+        let text = "duration = \"1ms\"\n[machine]\ncpus = 1\n[variants]\npolicy = [\"stay\", \"pull\"]\n\
+                    [[load.enqueue]]\ncpus = \"0\"\ndelay = \"1s\"\n\
+                    [cost]\narm = { ns = 40, source = \"a\" }\n";
+        let scenario = Scenario::parse(Path::new("a.toml"), text, &read).expect("it fits");
+        let options = SimOptions { sensitivity: true, ..SimOptions::default() };
+        let outcome = scenario.run(options, &mut |_| true, &mut |_| Ok(None)).expect("no output");
+        let mut outcome = outcome.expect("nothing stops it");
+        let figures = [(6_000.0, 3_000.0, 15_000.0), (1_500.0, 750.0, 2_500.0)];
+        for (variant, (now, halved, doubled)) in outcome.variants.iter_mut().zip(figures) {
+            variant.figures.pair_ns = Some(now);
+            let range = variant.sensitivity.get_mut("pair_ns").expect("it depends on costs");
+            (range.halved, range.doubled) = (Some(halved), Some(doubled));
+        }
+        let compare = ScenarioCompare::lower("a pair", "pair_ns", "stay", "pull");
+        let found = comparison(&outcome, &compare);
+        assert_eq!((found.what, found.unit, found.ratio), ("a pair", "us", Some(0.25)));
+        let both = [found.before, found.after].map(|one| (one.variant, one.value, one.halved, one.doubled));
+        let expected =
+            [("stay", Some(6.0), Some(3.0), Some(15.0)), ("pull", Some(1.5), Some(0.75), Some(2.5))];
+        assert_eq!(both, expected);
+        outcome.variants[0].figures.pair_ns = Some(0.0);
+        outcome.variants[1].sensitivity.clear();
+        let found = comparison(&outcome, &compare);
+        assert_eq!((found.ratio, found.after.halved, found.after.doubled), (None, Some(1.5), Some(1.5)));
     }
 }

@@ -69,7 +69,7 @@ fn bars_of(title: &str, unit: &str, bars: &[Bar<'_>], floor: Option<f64>) -> Str
         let (base, top) = (scale.at(0.0), scale.at(bar.value));
         svg.rect(bar.class, point(middle - BAR / 2.0, top.min(base)), BAR, (base - top).abs());
         whisker(&mut svg, middle, scale.at(bar.low), scale.at(bar.high));
-        let (above, over) = (scale.at(bar.high.max(bar.value)), scale.at(bar.value));
+        let (above, over) = (scale.at(bar.high), scale.at(bar.value));
         // Above the whisker; beside it where that would be far from the bar.
         let (place, anchor) = if over - above < 24.0 {
             (point(middle, above - 6.0), Anchor::Middle)

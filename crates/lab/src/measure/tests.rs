@@ -39,6 +39,7 @@ const fn variant(name: &'static str, role: VariantRole) -> RowVariant {
 
 const TWO: RowPlan = RowPlan {
     name: "two",
+    question: "Which is less?",
     figures: &[("number", "trials")],
     variants: &[variant("old", VariantRole::Before), variant("new", VariantRole::After)],
     compares: &[Compare { figure: 0, better: Better::Lower }],
@@ -77,7 +78,8 @@ fn the_last_round_leaves_lines_and_slices() {
     let expected = [("two", "old", 1, Nanos(5)), ("two", "new", 1, Nanos(6))];
     assert_eq!(shown.collect::<Vec<_>>(), expected);
     let row = rounds.row(Box::leak(Box::new(TWO)), &context, "again".to_owned());
-    assert_eq!((row.experiment, &row.command[..], &row.cpus[..]), ("two", "again", "2,5"));
+    assert_eq!((row.experiment, row.question), ("two", "Which is less?"));
+    assert_eq!((&row.command[..], &row.cpus[..]), ("again", "2,5"));
     assert_eq!((row.span_ms, row.rounds, row.measured), (70, 3, true));
 }
 
@@ -148,6 +150,8 @@ fn a_difference_is_beyond_noise_and_overlap() {
         let compared = &row(THREE, &[&floor, &old, &new]).comparisons[0];
         assert_eq!(compared.verdict, expected, "{floor:?} {old:?} {new:?}");
         assert_eq!(compared.floor, Some(floor[1]), "{floor:?}");
+        assert_eq!((compared.before_median, compared.after_median), (Some(old[1]), Some(new[1])));
+        assert_eq!(compared.ratio, Some(new[1] / old[1]), "{old:?} {new:?}");
     }
     let compared = &row(TWO, &[&[1.0, 1.0], &[0.5, 0.5]]).comparisons[0];
     assert_eq!((compared.verdict, compared.ratio, compared.floor), (Better, Some(0.5), None));
@@ -161,6 +165,7 @@ fn a_ratio_is_after_by_before() {
         assert_eq!(compared.ratio, ratio, "{old} {new}");
         assert_eq!((compared.before_median, compared.after_median), (Some(old), Some(new)));
         assert_eq!((compared.before, compared.after), ("old", "new"));
+        assert_eq!((compared.figure, compared.unit), ("number", "trials"));
     }
 }
 

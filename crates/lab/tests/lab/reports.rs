@@ -108,6 +108,9 @@ fn an_exact_check_holds_in_every_round_or_not_at_all() {
             "{words}"
         );
     }
+    // A bad round is one, whatever was not measured.
+    let (holds, found, _) = checked([None, Some(7.0), Some(0.0)]);
+    assert_eq!((holds, found), (false, Some(7.0)));
     assert_eq!((checked([None; 3]).0, checked([None; 3]).1), (false, None));
 }
 
