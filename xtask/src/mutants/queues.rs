@@ -1,14 +1,17 @@
 //! Mutants of run queues: where an item goes, which lane is woken, and what a lane takes from another.
 
 use super::killer::Killer::Test;
-use super::killer::Mutant;
-use super::killer::Suite::{LiveUnits, Tasks, Units};
+use super::killer::Suite::{LiveUnits, Machine, Runtimes, Tasks, Units};
+use super::killer::{Killer, Mutant};
 
 const PLACE: &str = "crates/core/src/run_queue/place.rs";
 const QUEUE: &str = "crates/core/src/run_queue/queue.rs";
 const TAKE: &str = "crates/core/src/run_queue/take.rs";
 const UNPLACED: &str = "crates/core/src/run_queue/unplaced.rs";
 const WAKE: &str = "crates/core/src/run_queue/wake.rs";
+
+/// Simulated runtimes notice it, too.
+const PLAYED: Killer = Test(Runtimes, "random_runtimes_keep_their_promises");
 
 pub(super) const QUEUES: &[Mutant] = &[
     Mutant {
@@ -25,7 +28,7 @@ pub(super) const QUEUES: &[Mutant] = &[
         file: QUEUE,
         right: "None if is_bound => self.bound.push_back(item),",
         wrong: "None if is_bound && waited == usize::MAX => self.bound.push_back(item),",
-        killers: &[Test(Units, "run_queue::tests::what_is_bound_stays")],
+        killers: &[Test(Units, "run_queue::tests::what_is_bound_stays"), PLAYED],
     },
     Mutant {
         name: "bound-wakes-others",
@@ -189,6 +192,22 @@ pub(super) const QUEUES: &[Mutant] = &[
         ],
     },
     Mutant {
+        name: "opened-and-not-told",
+        rule: "a lane whose gate opens is told of what others do not get to",
+        file: WAKE,
+        right: "if self.must_help(cpu, Role::Lane) {",
+        wrong: "if self.must_help(cpu, Role::Spare) {",
+        killers: &[Test(Units, "run_queue::tests::a_lane_that_opens_is_told")],
+    },
+    Mutant {
+        name: "returns-and-does-not-look",
+        rule: "a lane that returns looks at what others do not get to",
+        file: "crates/core/src/lane/idle.rs",
+        right: "from now on.\n        self.must_help = true;",
+        wrong: "from now on.",
+        killers: &[Test(Machine, "lanes::a_block_leaves_the_deadline_and_a_return_arms_it")],
+    },
+    Mutant {
         name: "only-one-is-taken",
         rule: "a lane that is about to run its only item keeps it",
         file: TAKE,
@@ -205,6 +224,7 @@ pub(super) const QUEUES: &[Mutant] = &[
         killers: &[
             Test(Units, "run_queue::tests::what_an_idle_lane_takes"),
             Test(Tasks, "rules::a_lane_takes_what_another_does_not_get_to"),
+            PLAYED,
         ],
     },
     Mutant {
@@ -224,6 +244,7 @@ pub(super) const QUEUES: &[Mutant] = &[
         killers: &[
             Test(Units, "run_queue::tests::what_is_pulled"),
             Test(Tasks, "rules::a_lane_takes_what_another_does_not_get_to"),
+            PLAYED,
         ],
     },
     Mutant {
@@ -299,6 +320,7 @@ pub(super) const QUEUES: &[Mutant] = &[
         killers: &[
             Test(Units, "run_queue::tests::one_queue"),
             Test(LiveUnits, "run_queue::queue::tests::closing_gives_back_what_may_move"),
+            PLAYED,
         ],
     },
     Mutant {

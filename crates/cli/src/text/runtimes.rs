@@ -34,6 +34,10 @@ pub(crate) fn runtimes(
         ("forks", counts.forks),
         ("softirqs raised", counts.raises),
         ("softirqs run", counts.softirqs),
+        ("items run", counts.items),
+        ("normal ones stolen", counts.stolen),
+        ("real-time ones pulled", counts.pulled),
+        ("real-time ones pushed", counts.pushed),
     ];
     for (label, value) in rows {
         page.item(2, label, LABEL, &value.to_string());
@@ -76,6 +80,9 @@ fn plan(page: &mut Page, plan: &RuntimePlan) {
     }
     let timers = format!("{} of {} threads, {} of each lane", plan.timers, plan.strangers, plan.lane_timers);
     page.item(2, "timers", LABEL, &timers);
+    let wakes_to = if plan.wakes_here { "where they are woken" } else { "where they ran last" };
+    let tasks = format!("{}, run {wakes_to}, softirqs: {}", plan.tasks, plan.awareness.name());
+    page.item(2, "tasks", LABEL, &tasks);
     let faults = plan.faults.each().into_iter().filter(|(_, value)| *value > 0);
     let faults: Vec<String> = faults.map(|(name, value)| format!("{name}: {value}")).collect();
     page.item(2, "faults", LABEL, &if faults.is_empty() { "none".to_owned() } else { faults.join("\n") });
@@ -102,6 +109,10 @@ mod tests {
             forks: 2,
             raises: 67,
             softirqs: 61,
+            items: 59,
+            stolen: 47,
+            pulled: 43,
+            pushed: 37,
         };
         let outcome = RuntimesOutcome { runs: 17, events: 90_210, counts, failed: Some(345) };
         let faults = RuntimeFaults {
@@ -133,9 +144,12 @@ mod tests {
             host_tick: 10_000_000,
             duration: 146_000_000,
             faults,
+            tasks: 19,
+            wakes_here: true,
             ..RuntimePlan::draw(345)
         };
-        let smallest = RuntimePlan { seed: 6, lanes: 1, faults: RuntimeFaults::default(), ..plan.clone() };
+        let faults = RuntimeFaults::default();
+        let smallest = RuntimePlan { seed: 6, lanes: 1, faults, wakes_here: false, ..plan.clone() };
         let failure = RuntimeFailure {
             plan,
             what: "timer 3 (Exact): it runs 12 ns early".to_owned(),

@@ -194,6 +194,8 @@ impl Lane {
         now: Nanos,
         actions: &mut Actions,
     ) {
+        // A spare that was woken for what waits leaves it to this lane from now on.
+        self.must_help = true;
         let is_back = at.machine.return_from_absence(at.slot.cpu(), now);
         if is_back && takes_part(at.slot) {
             at.lanes.deadline.arm(now, actions);

@@ -7,7 +7,7 @@
 
 use super::{Activity, LaneQueue, QueueWorld, RunQueues};
 use crate::CpuId;
-use crate::lane::{Kick, LaneLook, Sleeper};
+use crate::lane::{Kick, LaneLook, Role, Sleeper};
 
 impl<W: QueueWorld> RunQueues<W> {
     /// An item was left in `queue`, that of `cpu`, where `waited` others did already.
@@ -47,6 +47,15 @@ impl<W: QueueWorld> RunQueues<W> {
         if look.marked > 0 {
             let marked = self.0.rules().lanes.iter().filter(|cpu| self.0.is_marked(*cpu));
             marked.for_each(|cpu| self.handle_absence(cpu));
+        }
+    }
+
+    /// The gate of `cpu` was opened: what others have and do not get to is for this lane from now on, and no
+    /// more for a spare that was woken for it.
+    pub fn handle_open(&self, cpu: CpuId) {
+        if self.must_help(cpu, Role::Lane) {
+            let slot = self.0.table().slot(cpu);
+            slot.into_iter().for_each(|slot| _ = slot.world.kick_to_help());
         }
     }
 

@@ -167,8 +167,10 @@ fn a_block_leaves_the_deadline_and_a_return_arms_it() {
     assert_eq!(lanes.word(), None, "no CPU is awake, and none has to be");
     lanes.act(0, |lane, at, actions| {
         assert!(lane.is_marked(at));
+        let _ = lane.take_must_help();
         lane.handle_return(at, ms(50), actions);
         assert!(!lane.is_marked(at));
+        assert!(lane.take_must_help(), "what others have was left to it by the spare");
     });
     assert_eq!(lanes.word(), Some(ms(50 + SENTINEL)));
 }

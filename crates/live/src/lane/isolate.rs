@@ -134,7 +134,9 @@ impl Machine {
     fn open_queue_unless_isolated(&self, cpu: CpuId) -> Vec<Item> {
         let is_claimed = self.lanes.slot(cpu).is_some_and(|slot| slot.world.parker().is_some());
         if is_claimed && !self.core.isolation().any().contains(cpu) {
-            return self.lanes.open_queue(cpu);
+            let items = self.lanes.open_queue(cpu);
+            self.queues().handle_open(cpu);
+            return items;
         }
         Vec::new()
     }

@@ -15,7 +15,9 @@ impl RuntimeWorld {
 
     /// What is wrong with what lanes show, after a step.
     pub(super) fn is_inconsistent(&self) -> Option<String> {
-        self.is_marked_in_vain().or_else(|| self.is_dozing_awake()).or_else(|| self.is_unwatched())
+        let what =
+            self.is_marked_in_vain().or_else(|| self.is_dozing_awake()).or_else(|| self.is_unwatched());
+        what.or_else(|| self.is_open_in_vain()).or_else(|| self.is_item_late())
     }
 
     /// A lane that was marked though it had said in time that it turns.
@@ -25,11 +27,14 @@ impl RuntimeWorld {
             let signs = &self.signs[slot.cpu().index()];
             let is_marked = self.machine.is_marked(slot.cpu());
             let is_new = is_marked && !signs.was_marked.replace(is_marked);
+            if is_marked {
+                signs.idle_since.set(None);
+            }
             let silent = now.saturating_sub(signs.lived.get());
             // A turn that finds nothing due says so once per tick. And a watcher that is stopped between its
             // look and its mark does not see what came between.
             let is_short = silent > HELD && silent + self.plan.tick < self.plan.stall_after;
-            let is_in_vain = is_new && slot.world.is_up() && !signs.blocks.get() && is_short;
+            let is_in_vain = is_new && slot.world.parker.is_up() && !signs.blocks.get() && is_short;
             let is_in_vain = is_in_vain && self.host.held_since(signs.lived.get()).is_empty();
             is_in_vain.then(|| format!("CPU {} is marked; it was silent for {silent} ns", slot.cpu()))
         })
@@ -37,7 +42,7 @@ impl RuntimeWorld {
 
     /// A lane that is up, and whose doze word asks for kicks all the same.
     fn is_dozing_awake(&self) -> Option<String> {
-        let mut up = self.lanes.all().filter(|slot| slot.world.is_up());
+        let mut up = self.lanes.all().filter(|slot| slot.world.parker.is_up());
         up.find(|slot| slot.dozes()).map(|slot| format!("CPU {} is up and asks for kicks", slot.cpu()))
     }
 

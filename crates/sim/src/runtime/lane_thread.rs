@@ -2,7 +2,8 @@
 
 use super::place::Place;
 use super::world::{CLOCK, RuntimeWorld};
-use quietcore_core::lane::{IdleUntil, Lane};
+use quietcore_core::lane::{IdleUntil, Lane, LaneLook};
+use quietcore_core::run_queue::Activity;
 use quietcore_core::softirq::LaneSoftirqs;
 use quietcore_core::{CpuId, Nanos, RawLock};
 
@@ -10,6 +11,9 @@ const MS: u64 = 1_000_000;
 
 /// Items that one turn runs at most.
 const ITEMS: u32 = 16;
+
+/// Longest turn, in ns.
+const TIME: Nanos = Nanos(2 * MS);
 
 /// A thread at its CPU.
 struct LaneThread<'a> {
@@ -25,11 +29,16 @@ impl RuntimeWorld {
     pub(super) fn drive(&self, cpu: CpuId, is_spare: bool) {
         let slot = self.lanes.slot(cpu).expect("it was made for this thread");
         while self.is_running() {
-            assert!(slot.world.claim(), "each CPU has one thread");
+            assert!(slot.world.parker.claim(), "each CPU has one thread");
             let mut lane = if is_spare {
                 Lane::spare(cpu, self.lanes.tick())
             } else {
-                self.come_online(cpu);
+                // Lanes that come at the same time wait for each other.
+                self.host.be_busy(|| {
+                    self.come_online(cpu);
+                    self.signs[cpu.index()].is_driven.set(true);
+                    self.open_claimed(cpu);
+                });
                 Lane::new(cpu, self.lanes.tick())
             };
             let leaves_at = match self.plan.faults.hotplug_every {
@@ -44,7 +53,7 @@ impl RuntimeWorld {
             };
             while self.is_running() {
                 self.turn(&mut state);
-                if state.lane.turn.has_more() || slot.world.doorbell.get() {
+                if state.lane.turn.has_more() || slot.world.parker.doorbell.get() {
                     continue;
                 }
                 if !is_spare && !self.drains.get() && self.host.moment() >= leaves_at {
@@ -59,6 +68,8 @@ impl RuntimeWorld {
             if self.is_child() {
                 return self.go_on_in_child(&mut state);
             }
+            self.signs[cpu.index()].is_driven.set(false);
+            self.is_doing(cpu);
             lane.refuse_kicks(slot);
             self.go_offline(&mut lane, slot);
             if !self.is_over.get() {
@@ -102,15 +113,18 @@ impl RuntimeWorld {
             }
         }
         self.lanes.handle_leave(&self.machine, slot.cpu());
-        slot.world.release();
+        slot.world.parker.release();
+        // After the release: no thread opens it again.
+        let items = self.close_queue(slot.cpu()).0;
         self.control.unlock();
+        self.place_all(items);
         // It stays, and does what is left.
         self.ask_ksoftirqd(slot.cpu());
     }
 
     fn turn(&self, driver: &mut LaneThread<'_>) {
         let slot = driver.slot;
-        let is_quiet = driver.lane.is_quiet(slot) && !slot.world.doorbell.get();
+        let is_quiet = driver.lane.is_quiet(slot) && !slot.world.parker.doorbell.get();
         if is_quiet && !self.machine.handle_tick(slot.cpu(), Nanos(u64::MAX)) {
             self.host.step(CLOCK);
             return;
@@ -121,38 +135,44 @@ impl RuntimeWorld {
         let now = self.clock();
         self.exit_idle(driver, now);
         let now = self.run_timers(driver, now);
-        if slot.world.doorbell.replace(false) {
+        let queues = self.queues();
+        let is_helping = driver.lane.take_must_help() && queues.must_help(slot.cpu(), driver.lane.role());
+        if slot.world.parker.doorbell.get() || is_helping {
             self.run_items(driver, now);
         }
-        let _ = driver.lane.take_must_help();
         self.arm_own(slot.cpu(), driver.looked);
     }
 
     fn run_items(&self, driver: &mut LaneThread<'_>, mut now: Nanos) {
-        let slot = driver.slot;
+        let (slot, started, role) = (driver.slot, now, driver.lane.role());
         let (mut ran, mut was_realtime) = (0, false);
-        while self.is_running() && ran < ITEMS {
+        slot.world.parker.doorbell.set(false);
+        while self.is_running() {
             self.run_softirqs(slot, &mut driver.softirqs, was_realtime);
             if self.is_child() {
                 break;
             }
-            let Some(item) = slot.world.next_item() else { break };
-            was_realtime = item.is_realtime;
-            self.host.compute(item.takes);
-            ran += 1;
-            self.may_fork(50);
+            self.signs[slot.cpu().index()].looked_at.set(self.host.moment());
+            let next = self.queues().next_item(slot.cpu(), &slot.world.queue, role);
+            let Some(next) = next else { break };
+            was_realtime = next.activity != Activity::Normal;
+            self.run_item(slot, next, role);
             if self.is_child() {
                 break;
             }
+            ran += 1;
             now = self.clock();
             self.machine.keep_alive(slot.cpu(), now);
             self.lives(slot.cpu(), now);
             now = self.run_timers(driver, now);
+            if ran >= ITEMS || now.since(started) >= TIME {
+                // There may be more.
+                slot.world.parker.doorbell.set(true);
+                break;
+            }
         }
         if ran > 0 {
             driver.lane.handle_work(now);
-            let is_left = !slot.world.items.borrow().is_empty();
-            slot.world.doorbell.set(is_left || slot.world.doorbell.get());
         }
     }
 
@@ -165,7 +185,7 @@ impl RuntimeWorld {
         }
         if driver.lane.is_tick_over(now) {
             let look = self.act(|actions| driver.lane.handle_tick(here, now, actions));
-            self.counts.borrow_mut().marks += u64::from(look.marked);
+            self.after_look(driver.slot.cpu(), look);
         }
         let must_turn = driver.lane.handle_turn(here, now);
         self.lives(driver.slot.cpu(), now);
@@ -174,6 +194,7 @@ impl RuntimeWorld {
             let (ran, end) = self.take_turn(&mut driver.lane.turn, Some(cpu));
             driver.looked = end;
             if ran > 0 {
+                self.is_doing(cpu);
                 driver.lane.handle_work(end);
             }
             return end;
@@ -189,18 +210,25 @@ impl RuntimeWorld {
             let here = self.here(driver.slot);
             let look = self.act(|actions| driver.lane.handle_wake(here, now, actions));
             self.lives(driver.slot.cpu(), now);
-            self.counts.borrow_mut().marks += u64::from(look.marked);
+            self.after_look(driver.slot.cpu(), look);
         }
     }
 
+    /// The lane of `cpu` has looked around, and the core's actions were carried out.
+    fn after_look(&self, cpu: CpuId, look: LaneLook) {
+        self.counts.borrow_mut().marks += u64::from(look.marked);
+        self.queues().handle_look(cpu, look);
+    }
+
     fn park(&self, driver: &mut LaneThread<'_>) {
-        let (now, here, place) = (self.clock(), self.here(driver.slot), &driver.slot.world);
+        let (now, here, place) = (self.clock(), self.here(driver.slot), &driver.slot.world.parker);
         if self.is_child() {
             return;
         }
         let has_more = || place.doorbell.get() || self.is_over.get();
         let until: IdleUntil = self.act(|actions| driver.lane.handle_idle(here, now, has_more, actions));
         self.note(|| format!("waits: {until:?}"));
+        self.is_idle(driver.slot);
         place.sleep(until.until());
         self.note(|| "is up".to_owned());
         // A program that waits for other things, too, may do something here.
@@ -210,11 +238,17 @@ impl RuntimeWorld {
     }
 
     fn block(&self, driver: &mut LaneThread<'_>) {
+        if !self.is_running() {
+            return;
+        }
         let signs = &self.signs[driver.slot.cpu().index()];
         let (now, here) = (self.clock(), self.here(driver.slot));
         signs.blocks.set(true);
         self.note(|| "blocks".to_owned());
-        let _ = self.act(|actions| driver.lane.handle_block(here, now, actions));
+        self.is_doing(driver.slot.cpu());
+        let look = self.act(|actions| driver.lane.handle_block(here, now, actions));
+        self.after_look(driver.slot.cpu(), look);
+        self.queues().handle_absence(driver.slot.cpu());
         let span = self.host.random(self.plan.faults.longest_block);
         self.host.hold(self.host.moment() + span);
         self.may_fork(90);

@@ -1,11 +1,12 @@
 //! Where a virtual lane waits, and the timer behind the deadline word.
 
 use super::holders::{self, Holder};
+use super::queue::VirtualQueue;
 use super::schedule::Host;
 use super::switch::ThreadId;
-use quietcore_core::Nanos;
 use quietcore_core::lane::{Deadline, Kick, LaneSlot, Sleeper};
-use std::cell::{Cell, RefCell};
+use quietcore_core::{CpuId, Nanos};
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// Longest step of a fence or a system call, in ns.
@@ -23,36 +24,58 @@ enum ParkState {
 /// What a lane of a run has.
 pub(super) type Place = LaneSlot<VirtualPlace>;
 
-/// What a lane runs besides timers and softirqs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct VirtualItem {
-    /// In ns.
-    pub(super) takes: u64,
-    /// It goes before the others, and long softirqs wait for it.
-    pub(super) is_realtime: bool,
+/// Where a lane waits, and what waits for it.
+pub(super) struct VirtualPlace {
+    pub(super) parker: VirtualParker,
+    pub(super) queue: VirtualQueue,
 }
 
-/// A lane's place: the park word of a virtual thread.
-pub(super) struct VirtualPlace {
+impl VirtualPlace {
+    pub(super) fn new(host: &Rc<Host>, cpu: CpuId) -> Self {
+        Self { parker: VirtualParker::new(host), queue: VirtualQueue::new(host, cpu) }
+    }
+}
+
+impl Sleeper for VirtualPlace {
+    fn prepare(&self) {
+        self.parker.prepare();
+    }
+
+    fn finish(&self) {
+        self.parker.finish();
+    }
+
+    fn kick(&self) -> Kick {
+        self.parker.kick()
+    }
+
+    fn kick_to_help(&self) -> Kick {
+        self.parker.kick_to_help()
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.parker.is_waiting()
+    }
+}
+
+/// The park word of a virtual thread.
+pub(super) struct VirtualParker {
     host: Rc<Host>,
     state: Cell<ParkState>,
     owner: Cell<Option<ThreadId>>,
     /// Something was left for the lane.
     pub(super) doorbell: Cell<bool>,
-    /// What waits for the lane.
-    pub(super) items: RefCell<Vec<VirtualItem>>,
     /// Kicks that woke it.
     pub(super) wakes: Cell<u64>,
 }
 
-impl VirtualPlace {
+impl VirtualParker {
     pub(super) fn new(host: &Rc<Host>) -> Self {
         Self {
             host: Rc::clone(host),
             state: Cell::new(ParkState::Vacant),
             owner: Cell::new(None),
             doorbell: Cell::new(false),
-            items: RefCell::new(Vec::new()),
             wakes: Cell::new(0),
         }
     }
@@ -77,19 +100,6 @@ impl VirtualPlace {
         self.state.get() == ParkState::Vacant
     }
 
-    /// Whether a real-time item waits for the lane.
-    pub(super) fn has_realtime(&self) -> bool {
-        self.items.borrow().iter().any(|item| item.is_realtime)
-    }
-
-    /// What the lane runs next.
-    pub(super) fn next_item(&self) -> Option<VirtualItem> {
-        let mut items = self.items.borrow_mut();
-        let first = items.iter().rposition(|item| item.is_realtime);
-        let first = first.or(items.len().checked_sub(1))?;
-        Some(items.remove(first))
-    }
-
     /// Whether a kick is on its way to the owner.
     pub(super) fn is_kicked(&self) -> bool {
         self.state.get() == ParkState::Notified
@@ -111,7 +121,7 @@ impl VirtualPlace {
     }
 }
 
-impl Sleeper for VirtualPlace {
+impl Sleeper for VirtualParker {
     fn prepare(&self) {
         self.host.touch("where a lane waits");
         assert_eq!(self.state.get(), ParkState::Running, "a lane parks once");
@@ -134,6 +144,7 @@ impl Sleeper for VirtualPlace {
             ParkState::Parking => {
                 self.state.set(ParkState::Notified);
                 self.wakes.set(self.wakes.get() + 1);
+                self.host.note_wake();
                 // Until the owner is woken it waits for this thread as for the holder of a lock.
                 let by = self.host.current().map(Holder::Thread);
                 by.into_iter().for_each(holders::add);

@@ -5,7 +5,8 @@
 
 use super::schedule::HostFaults;
 use crate::engine::SimRandom;
-use serde::Serialize;
+use quietcore_core::realtime::Awareness;
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 const US: u64 = 1_000;
@@ -40,6 +41,13 @@ pub struct RuntimePlan {
     pub duration: u64,
     /// The faults that exist.
     pub faults: RuntimeFaults,
+    /// Tasks and work that are woken and run, on one lane or on any.
+    pub tasks: u16,
+    /// Whether a normal one goes to the lane that wakes it, and not to the one that it ran on last.
+    pub wakes_here: bool,
+    /// What long softirqs mean for real-time ones.
+    #[serde(serialize_with = "name_of_awareness")]
+    pub awareness: Awareness,
 }
 
 /// What may go wrong; 0 where it does not.
@@ -75,6 +83,11 @@ pub struct RuntimeFaults {
     pub defer_limit: u64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]
+fn name_of_awareness<S: Serializer>(awareness: &Awareness, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(awareness.name())
+}
+
 impl RuntimePlan {
     /// The plan of `seed`.
     #[must_use]
@@ -103,7 +116,27 @@ impl RuntimePlan {
             longest_delay: [5 * MS, 40 * MS, 300 * MS][random.below(3) as usize],
             duration: (40 + random.below(160)) * MS / scale,
             faults: RuntimeFaults::draw(random),
+            tasks: 0,
+            wakes_here: false,
+            awareness: Awareness::Both,
         }
+        .with_tasks(random)
+    }
+
+    fn with_tasks(self, random: &mut SimRandom) -> Self {
+        let tasks = 1 + random.below(2 * u64::from(self.lanes) + 8).min(40) as u16;
+        let exist = self.lanes > 0 && self.faults.longest_item > 0;
+        Self {
+            tasks: if exist { tasks } else { 0 },
+            wakes_here: random.chance(40),
+            awareness: Awareness::ALL[random.below(4) as usize],
+            ..self
+        }
+    }
+
+    /// How long all items take that may wait at a time, in ns.
+    pub(super) fn items_take(&self) -> u64 {
+        u64::from(self.tasks) * self.faults.longest_item
     }
 
     /// Timers of the run: those of strangers, then those of lanes.

@@ -54,7 +54,7 @@ fn run_with(plan: &RuntimePlan, log: Option<Vec<String>>) -> RuntimeRun {
     host.leave();
     let violation = world.violation.borrow_mut().take().map(|what| (at, what));
     let mut counts = *world.counts.borrow();
-    counts.wakes = world.lanes.all().map(|slot| slot.world.wakes.get()).sum();
+    counts.wakes = world.lanes.all().map(|slot| slot.world.parker.wakes.get()).sum();
     let log = world.log.borrow_mut().take().unwrap_or_default();
     RuntimeRun { violation, events, counts, log }
 }
@@ -75,10 +75,12 @@ fn play(world: &Rc<RuntimeWorld>, host: &Rc<Host>) {
         if let Some(what) = world.is_inconsistent() {
             world.violate(what);
         }
-        let is_kicked = || world.lanes.all().any(|slot| slot.world.is_kicked());
+        let is_kicked = || world.lanes.all().any(|slot| slot.world.parker.is_kicked());
         if world.acting.get() == 0 && none_is_held() && host.all_wait() && !is_kicked() {
             world.machine.check_at(Nanos(host.moment()));
-            if let Some(what) = world.is_forgotten().or_else(|| world.is_softirq_forgotten()) {
+            let what = world.is_forgotten().or_else(|| world.is_softirq_forgotten());
+            let what = what.or_else(|| world.is_item_forgotten());
+            if let Some(what) = what {
                 world.violate(what);
             }
         }
@@ -91,11 +93,18 @@ fn play(world: &Rc<RuntimeWorld>, host: &Rc<Host>) {
     }
     world.drains.set(true);
     host.heal();
-    let end = host.moment() + plan.longest_delay + plan.longest_delay / 8 + 60 * MS + 20 * plan.tick;
+    let end = host.moment()
+        + plan.longest_delay
+        + plan.longest_delay / 8
+        + 60 * MS
+        + 20 * plan.tick
+        + plan.items_take();
     let is_still = host.run(end, holds);
     if world.violation.borrow().is_none() {
         look_for_lost(world, is_still);
-        if let Some(what) = world.is_softirq_lost().or_else(|| world.is_restless()) {
+        if let Some(what) =
+            world.is_softirq_lost().or_else(|| world.is_item_lost()).or_else(|| world.is_restless())
+        {
             world.violate(what);
         }
     }
@@ -107,6 +116,9 @@ fn play(world: &Rc<RuntimeWorld>, host: &Rc<Host>) {
     let _ = host.run(host.moment() + 200 * MS, || true);
     if let Some(left) = host.not_ended() {
         world.violate(format!("{left} has not ended after the shutdown"));
+    }
+    if let Some(what) = world.is_item_left() {
+        world.violate(what);
     }
 }
 
@@ -169,6 +181,9 @@ fn smaller_plans(plan: &RuntimePlan) -> Vec<RuntimePlan> {
     }
     for strangers in 1..plan.strangers {
         plans.push(RuntimePlan { strangers, ..plan.clone() });
+    }
+    if plan.tasks > 0 {
+        plans.push(RuntimePlan { tasks: plan.tasks / 2, ..plan.clone() });
     }
     if plan.timers > 1 {
         plans.push(RuntimePlan { timers: plan.timers / 2, ..plan.clone() });

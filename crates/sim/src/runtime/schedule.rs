@@ -58,6 +58,8 @@ struct ThreadRecord {
     held_in_lock: bool,
     /// Since when it is in user code that takes long.
     busy_since: Option<u64>,
+    /// How many waits of others it has ended by kicks.
+    wakes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +91,8 @@ pub(super) struct Held {
     pub(super) until: u64,
     /// It had a lock, for which others waited.
     pub(super) in_lock: bool,
+    /// It ran user code all the time: nothing kept it from running.
+    pub(super) is_busy: bool,
 }
 
 /// How long a thread keeps its CPU when others wait for one.
@@ -179,6 +183,7 @@ impl Host {
             held_since: Some(self.now.get()),
             held_in_lock: false,
             busy_since: None,
+            wakes: 0,
         });
         inner.ready.push_back(thread);
         thread
@@ -246,15 +251,26 @@ impl Host {
         });
     }
 
-    /// Notes that the calling thread is in user code that takes long.
-    fn be_busy(&self, code: impl FnOnce()) {
+    /// Notes that the calling thread is in code that takes long and is none of its turns.
+    pub(super) fn be_busy(&self, code: impl FnOnce()) {
         let thread = self.current.get().expect("a virtual thread is busy");
         let from = self.now.get();
         self.inner.borrow_mut().threads[thread].busy_since = Some(from);
         code();
         let mut inner = self.inner.borrow_mut();
         inner.threads[thread].busy_since = None;
-        inner.held.push(Held { thread, from, until: self.now.get(), in_lock: false });
+        inner.held.push(Held { thread, from, until: self.now.get(), in_lock: false, is_busy: true });
+    }
+
+    /// The calling thread has ended another one's wait.
+    pub(super) fn note_wake(&self) {
+        let current = self.current.get();
+        current.into_iter().for_each(|thread| self.inner.borrow_mut().threads[thread].wakes += 1);
+    }
+
+    /// How many waits the calling thread has ended so far.
+    pub(super) fn wakes(&self) -> u64 {
+        self.current.get().map_or(0, |thread| self.inner.borrow().threads[thread].wakes)
     }
 
     /// The calling thread forks, and the run goes on with the child: all other threads are gone, wherever
@@ -382,7 +398,8 @@ impl Host {
             let this = &mut inner.threads[thread];
             (this.state, this.since) = (ThreadState::Running, now);
             let in_lock = this.held_in_lock;
-            let held = this.held_since.take().map(|from| Held { thread, from, until: now, in_lock });
+            let held =
+                this.held_since.take().map(|from| Held { thread, from, until: now, in_lock, is_busy: false });
             inner.held.extend(held.filter(|held| held.until - held.from > HELD));
             inner.queue.push(Nanos(now + SWITCH), HostEvent::Step(thread));
         }
@@ -416,7 +433,8 @@ impl Host {
         let going_on = inner.threads.iter().enumerate().filter_map(|(thread, record)| {
             let held = record.held_since.filter(|since| now - since > HELD);
             let from = held.into_iter().chain(record.busy_since).min()?;
-            Some(Held { thread, from, until: now, in_lock: record.held_in_lock })
+            let is_busy = held.is_none();
+            Some(Held { thread, from, until: now, in_lock: record.held_in_lock, is_busy })
         });
         let past = inner.held.iter().rev().take_while(|held| held.until > from).copied();
         past.chain(going_on).collect()

@@ -1,9 +1,9 @@
 //! The softirqs of a virtual lane, and what the world knows of them without asking the core.
 
-use super::place::VirtualPlace;
+use super::place::VirtualParker;
 use super::schedule::Host;
 use super::switch::ThreadId;
-use quietcore_core::softirq::{Claims, Runner, Vector};
+use quietcore_core::softirq::{Runner, Vector};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -29,20 +29,14 @@ pub(super) struct VectorSigns {
 
 /// The softirqs of a lane.
 pub(super) struct VirtualSoftirqs {
-    pub(super) claims: Claims,
     /// Where its ksoftirqd waits; the doorbell says that it was asked.
-    pub(super) bell: VirtualPlace,
+    pub(super) bell: VirtualParker,
     pub(super) ksoftirqd: Cell<Option<ThreadId>>,
     pub(super) signs: RefCell<[VectorSigns; RAISED.len()]>,
 }
 
 impl VirtualSoftirqs {
     pub(super) fn new(host: &Rc<Host>) -> Self {
-        Self {
-            claims: Claims::new(),
-            bell: VirtualPlace::new(host),
-            ksoftirqd: Cell::new(None),
-            signs: RefCell::default(),
-        }
+        Self { bell: VirtualParker::new(host), ksoftirqd: Cell::new(None), signs: RefCell::default() }
     }
 }

@@ -6,13 +6,14 @@
 //! stops ksoftirqd for the sake of others (it is a thread like any other here).
 
 use super::oracle::{LONG_CALLBACK, usual};
-use super::place::{Place, VirtualPlace};
+use super::place::{Place, VirtualParker};
 use super::softirq_signs::{RAISED, VirtualSoftirqs};
 use super::world::{CLOCK, RuntimeWorld};
 use quietcore_core::CpuId;
 use quietcore_core::lane::{Kick, Sleeper};
+use quietcore_core::run_queue::{Activity, LaneQueue};
 use quietcore_core::softirq::{
-    Budget, KsoftirqdRound, KsoftirqdStep, LaneSoftirqs, LaneStep, Raise, Runner, VectorSet,
+    Budget, Claims, KsoftirqdRound, KsoftirqdStep, LaneSoftirqs, LaneStep, Raise, Runner, VectorSet,
 };
 
 const US: u64 = 1_000;
@@ -26,6 +27,11 @@ const PAUSE: u64 = 100 * US;
 const WORD: u64 = 30;
 
 impl RuntimeWorld {
+    /// What is pending for `cpu`, and who runs it.
+    fn claims(&self, cpu: CpuId) -> &Claims {
+        &self.lanes.slot(cpu).expect("it is a lane's").world.queue.claims
+    }
+
     fn softirqs_of(&self, cpu: CpuId) -> Option<&VirtualSoftirqs> {
         self.softirqs.get(cpu.index())
     }
@@ -43,7 +49,7 @@ impl RuntimeWorld {
         softirqs.signs.borrow_mut()[index].is_left = true;
         self.counts.borrow_mut().raises += 1;
         self.host.step(WORD);
-        if softirqs.claims.raise(RAISED[index].into()) == Raise::News {
+        if self.claims(cpu).raise(RAISED[index].into()) == Raise::News {
             let news = {
                 let this = &mut softirqs.signs.borrow_mut()[index];
                 this.news += 1;
@@ -52,7 +58,7 @@ impl RuntimeWorld {
             self.note(|| format!("raises {} of CPU {cpu}", RAISED[index]));
             let slot = self.lanes.slot(cpu).expect("it is a lane's");
             self.host.step(WORD);
-            slot.world.doorbell.set(true);
+            slot.world.parker.doorbell.set(true);
             if slot.world.kick() == Kick::Vacant {
                 // Its lane does not come to it.
                 self.ask_ksoftirqd(cpu);
@@ -76,20 +82,27 @@ impl RuntimeWorld {
     /// A lane's round; `was_realtime` says that it ran a real-time task just before.
     pub(super) fn run_softirqs(&self, slot: &Place, of_lane: &mut LaneSoftirqs, was_realtime: bool) {
         let cpu = slot.cpu();
-        let Some(softirqs) = self.softirqs_of(cpu) else { return };
+        if self.softirqs_of(cpu).is_none() {
+            return;
+        }
         self.host.step(WORD);
-        let Some(mut round) = of_lane.begin(&softirqs.claims, || self.clock()) else { return };
+        let Some(mut round) = of_lane.begin(self.claims(cpu), || self.clock()) else { return };
         loop {
             let now = self.clock();
-            let defers = was_realtime || slot.world.has_realtime();
+            let queue = &slot.world.queue;
+            let is_held_up = was_realtime || queue.realtime_waiting().is_some();
+            let defers = self.plan.awareness.defers() && is_held_up;
             match round.next(defers, now) {
-                LaneStep::Donate(vectors) => self.donate(softirqs, vectors),
+                LaneStep::Donate(vectors) => self.donate(cpu, vectors),
                 LaneStep::Run(vectors) => {
+                    queue.begin_bound(Activity::Softirq);
+                    self.is_doing(cpu);
                     self.run_vectors(cpu, vectors, Runner::Lane);
                     if self.is_child() {
                         return;
                     }
-                    round.finish(slot.world.has_realtime());
+                    queue.end();
+                    round.finish(slot.world.queue.realtime_waiting().is_some());
                     self.host.step(WORD);
                 }
                 LaneStep::End(left) => {
@@ -99,7 +112,7 @@ impl RuntimeWorld {
                         self.ask_ksoftirqd(cpu);
                     }
                     if left.to_lane {
-                        slot.world.doorbell.set(true);
+                        slot.world.parker.doorbell.set(true);
                     }
                     return;
                 }
@@ -108,10 +121,10 @@ impl RuntimeWorld {
     }
 
     /// Lets ksoftirqd have the CPU until it is done with `vectors`, or for as long as is due to it.
-    fn donate(&self, softirqs: &VirtualSoftirqs, vectors: VectorSet) {
+    fn donate(&self, cpu: CpuId, vectors: VectorSet) {
         let end = self.host.moment() + DONATION;
         self.note(|| format!("waits for {vectors}"));
-        while !softirqs.claims.active().intersection(vectors).is_empty()
+        while !self.claims(cpu).active().intersection(vectors).is_empty()
             && self.host.moment() < end
             && self.is_running()
         {
@@ -125,7 +138,7 @@ impl RuntimeWorld {
         softirqs.ksoftirqd.set(self.host.current());
         assert!(softirqs.bell.claim(), "each lane has one");
         while self.is_running() && self.is_ksoftirqd_asked(&softirqs.bell) {
-            while self.is_running() && self.ksoftirqd_round(cpu, softirqs) {
+            while self.is_running() && self.ksoftirqd_round(cpu) {
                 // Its time is up: what waits for the CPU goes first.
                 self.host.step(CLOCK);
             }
@@ -133,7 +146,7 @@ impl RuntimeWorld {
     }
 
     /// Waits to be asked; says whether it was, and not only the machine has ended.
-    fn is_ksoftirqd_asked(&self, bell: &VirtualPlace) -> bool {
+    fn is_ksoftirqd_asked(&self, bell: &VirtualParker) -> bool {
         while !bell.doorbell.replace(false) {
             bell.prepare();
             let ends = !self.is_running();
@@ -149,8 +162,8 @@ impl RuntimeWorld {
     }
 
     /// One round; says whether there is more that the lane does not just run.
-    fn ksoftirqd_round(&self, cpu: CpuId, softirqs: &VirtualSoftirqs) -> bool {
-        let mut round = KsoftirqdRound::begin(&softirqs.claims, Budget::default(), self.clock());
+    fn ksoftirqd_round(&self, cpu: CpuId) -> bool {
+        let mut round = KsoftirqdRound::begin(self.claims(cpu), Budget::default(), self.clock());
         loop {
             match round.next(self.clock()) {
                 KsoftirqdStep::Run(vectors) => {
@@ -178,6 +191,7 @@ impl RuntimeWorld {
             if self.is_child() {
                 return;
             }
+            self.wake_now_and_then(10);
             let softirqs = self.softirqs_of(cpu).expect("it runs some");
             let ran = softirqs.signs.borrow()[index].ran;
             // Now and then a storm, which no round gets to the end of.
@@ -240,13 +254,13 @@ impl RuntimeWorld {
         self.softirqs.iter().enumerate().find_map(|(number, softirqs)| {
             let cpu = CpuId::new(number as u64).expect("few");
             let slot = self.lanes.slot(cpu).expect("it is a lane's");
-            let lane = &slot.world;
+            let lane = &slot.world.parker;
             // It found something before it slept, and its wait is over at once.
             let comes = self.comes_at(slot);
             let is_about = lane.doorbell.get() && comes.is_some_and(|comes| comes <= self.host.moment());
             let pending = match (lane.is_waiting() && !is_about, lane.is_vacant()) {
-                (true, _) => softirqs.claims.pending(),
-                (_, true) => softirqs.claims.pending().intersection(VectorSet::MOVABLE),
+                (true, _) => self.claims(cpu).pending(),
+                (_, true) => self.claims(cpu).pending().intersection(VectorSet::MOVABLE),
                 // It is in user code, and looks when it comes back.
                 _ => VectorSet::EMPTY,
             };

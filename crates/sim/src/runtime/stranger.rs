@@ -1,8 +1,6 @@
 //! Arms, cancels, and what else comes from outside of the lanes; and what lanes arm for themselves.
 
-use super::place::VirtualItem;
 use super::world::{CoreTimer, RuntimeWorld};
-use quietcore_core::lane::Sleeper;
 use quietcore_core::place::nearest_housekeeping;
 use quietcore_core::{Context, CpuId, CpuSet, Expiry, Nanos, RawLock};
 
@@ -27,7 +25,7 @@ impl RuntimeWorld {
             let timer = first + self.host.random(u64::from(self.plan.timers)) as u32;
             match self.host.random(8) {
                 0 => self.cancel(timer),
-                1 if self.plan.faults.longest_item > 0 => self.leave_item(),
+                1 if !self.tasks.is_empty() => self.wake_somewhere(),
                 2 | 3 if !self.softirqs.is_empty() => self.raise_somewhere(),
                 _ => self.arm_as_stranger(timer),
             }
@@ -124,20 +122,6 @@ impl RuntimeWorld {
         self.counts.borrow_mut().cancels += u64::from(was_pending);
     }
 
-    fn leave_item(&self) {
-        let count = u64::from(self.plan.lanes);
-        if count == 0 || self.is_child() {
-            return;
-        }
-        let cpu = CpuId::new(self.host.random(count)).expect("few");
-        let place = &self.lanes.slot(cpu).expect("it is a lane's").world;
-        let is_realtime = !self.softirqs.is_empty() && self.chance(40);
-        let takes = self.host.random(self.plan.faults.longest_item);
-        place.items.borrow_mut().push(VirtualItem { takes, is_realtime });
-        place.doorbell.set(true);
-        let _ = place.kick();
-    }
-
     /// The thread that changes which lanes are isolated.
     pub(super) fn isolate(&self) {
         let every = self.plan.faults.isolation_every;
@@ -153,8 +137,10 @@ impl RuntimeWorld {
             self.note(|| format!("isolates {isolated}: {report:?}"));
             if let Ok(report) = report {
                 self.act(|actions| self.lanes.handle_isolation(&self.machine, &report, now, actions));
+                self.change_queues();
+            } else {
+                self.control.unlock();
             }
-            self.control.unlock();
             if ends {
                 return;
             }

@@ -53,6 +53,7 @@ impl RuntimeWorld {
         if self.chance(20) {
             self.raise_somewhere();
         }
+        self.wake_now_and_then(10);
         // Of a lane's own timers some go on, as periods do.
         if let Some(cpu) = cpu.filter(|cpu| self.is_of(number, *cpu)).filter(|_| self.chance(50)) {
             self.arm_on_lane(number, cpu, now);

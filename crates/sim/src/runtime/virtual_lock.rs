@@ -76,6 +76,20 @@ impl VirtualLock {
         true
     }
 
+    /// Takes it if it is free now.
+    pub(super) fn try_once(&self) -> bool {
+        if let Some(host) = host().filter(|_| is_inside()) {
+            host.touch("a lock");
+            host.step(STEP);
+        }
+        self.try_take()
+    }
+
+    /// Whether no thread has it.
+    pub(super) fn is_free(&self) -> bool {
+        self.holder.get().is_none()
+    }
+
     fn note_wait(&self) {
         let Some(host) = host() else { return };
         let is_hurried = |(thread, first)| host.current() == Some(thread) && self.number >= first;

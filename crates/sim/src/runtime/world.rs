@@ -8,11 +8,14 @@ use super::lane_signs::LaneSigns;
 use super::oracle::{OracleTimer, TimerPromise};
 use super::place::{Place, VirtualPlace, VirtualTimer};
 use super::plan::RuntimePlan;
+use super::queue::{VirtualItem, VirtualTask, draw_tasks};
 use super::schedule::Host;
 use super::softirq_signs::VirtualSoftirqs;
 use super::switch::ThreadId;
 use super::virtual_lock::{VirtualLock, made};
 use quietcore_core::lane::{LaneContext, LaneSlot, LaneTable, Sleeper};
+use quietcore_core::realtime::CpuPriorities;
+use quietcore_core::run_queue::Unplaced;
 use quietcore_core::topology::Topology;
 use quietcore_core::{
     Actions, CpuId, CpuSet, ExactId, Machine, Nanos, Precision, Settings, StallPolicy, TickLength, TimerId,
@@ -56,6 +59,14 @@ pub struct RuntimeCounts {
     pub raises: u64,
     /// Handlers of softirqs that ran.
     pub softirqs: u64,
+    /// Items that ran.
+    pub items: u64,
+    /// Of these: normal ones that another lane or a spare took.
+    pub stolen: u64,
+    /// Real-time ones that another lane or a spare took.
+    pub pulled: u64,
+    /// Real-time ones that their lane gave to another one.
+    pub pushed: u64,
 }
 
 impl RuntimeCounts {
@@ -69,6 +80,10 @@ impl RuntimeCounts {
         self.forks += other.forks;
         self.raises += other.raises;
         self.softirqs += other.softirqs;
+        self.items += other.items;
+        self.stolen += other.stolen;
+        self.pulled += other.pulled;
+        self.pushed += other.pushed;
     }
 }
 
@@ -89,6 +104,16 @@ pub(super) struct RuntimeWorld {
     /// Of each lane; none if no thread raises any.
     pub(super) softirqs: Vec<VirtualSoftirqs>,
     pub(super) control: VirtualLock,
+    /// What is woken and run.
+    pub(super) tasks: Vec<Rc<VirtualTask>>,
+    pub(super) lane_set: CpuSet,
+    pub(super) priorities: CpuPriorities,
+    pub(super) rotation: Cell<usize>,
+    /// Around what no lane takes.
+    pub(super) aside: VirtualLock,
+    pub(super) unplaced: RefCell<Unplaced<VirtualItem>>,
+    /// The tick in which it was last asked whether an item is late.
+    pub(super) asked_in: Cell<u64>,
     /// No thread arms any more, and nothing goes wrong.
     pub(super) drains: Cell<bool>,
     pub(super) is_over: Cell<bool>,
@@ -99,6 +124,32 @@ pub(super) struct RuntimeWorld {
     pub(super) acting: Cell<u32>,
     /// What happened, a line each, if it is to be told.
     pub(super) log: RefCell<Option<Vec<String>>>,
+}
+
+/// The timers of `plan`, of each kind.
+fn add_timers(
+    machine: &mut Machine<VirtualLock, u32>,
+    plan: &RuntimePlan,
+    host: &Host,
+) -> (Vec<CoreTimer>, Vec<OracleTimer>) {
+    let (mut keys, mut timers) = (Vec::new(), Vec::new());
+    for number in 0..plan.all_timers() {
+        let kind = host.random(8);
+        let is_pinned = plan.lanes > 0 && host.random(5) == 0;
+        let options = if is_pinned { TimerOptions::new().pinned() } else { TimerOptions::new() };
+        let (key, promise) = match kind {
+            0 | 1 => (CoreTimer::Exact(machine.add_exact(options, number)), TimerPromise::Exact),
+            2..5 => {
+                let precision = Precision::Tick;
+                let key = machine.add_timer(options.precision(precision), number);
+                (CoreTimer::Tick(key), TimerPromise::Tick(precision))
+            }
+            _ => (CoreTimer::Tick(machine.add_timer(options, number)), TimerPromise::Tick(Precision::Coarse)),
+        };
+        keys.push(key);
+        timers.push(OracleTimer::new(promise, is_pinned));
+    }
+    (keys, timers)
 }
 
 impl RuntimeWorld {
@@ -118,32 +169,13 @@ impl RuntimeWorld {
             0 => (CpuSet::new(), cpus(1, 1)),
             lanes => (cpus(0, lanes), cpus(lanes, plan.spares)),
         };
-        let table = LaneTable::new(&lanes, &spares, &settings, |_| VirtualPlace::new(host));
+        let table = LaneTable::new(&lanes, &spares, &settings, |cpu| VirtualPlace::new(host, cpu));
         let mut machine = Machine::new(topology, settings).expect("no CPU is isolated");
         // Of control, the bases, growth, and the CPUs' records: those that belong to a CPU or to all. The
         // locks of groups, which come before them, are waited for (docs/design/PROTOCOL.md, section 5).
         let cpus_own = usize::from(count) * (1 + BASES_PER_CPU);
         let first_own_lock = made() - 2 - cpus_own;
-        let (mut keys, mut timers) = (Vec::new(), Vec::new());
-        for number in 0..plan.all_timers() {
-            let kind = host.random(8);
-            let is_pinned = plan.lanes > 0 && host.random(5) == 0;
-            let options = if is_pinned { TimerOptions::new().pinned() } else { TimerOptions::new() };
-            let (key, promise) = match kind {
-                0 | 1 => (CoreTimer::Exact(machine.add_exact(options, number)), TimerPromise::Exact),
-                2..5 => {
-                    let precision = Precision::Tick;
-                    let key = machine.add_timer(options.precision(precision), number);
-                    (CoreTimer::Tick(key), TimerPromise::Tick(precision))
-                }
-                _ => (
-                    CoreTimer::Tick(machine.add_timer(options, number)),
-                    TimerPromise::Tick(Precision::Coarse),
-                ),
-            };
-            keys.push(key);
-            timers.push(OracleTimer::new(promise, is_pinned));
-        }
+        let (keys, timers) = add_timers(&mut machine, &plan, host);
         let world = Self {
             host: Rc::clone(host),
             machine,
@@ -156,6 +188,13 @@ impl RuntimeWorld {
             signs: (0..count).map(|_| LaneSigns::default()).collect(),
             softirqs: (0..plan.lanes_with_softirqs()).map(|_| VirtualSoftirqs::new(host)).collect(),
             control: VirtualLock::default(),
+            tasks: draw_tasks(&plan, host),
+            priorities: CpuPriorities::new(count),
+            lane_set: lanes,
+            rotation: Cell::new(0),
+            aside: VirtualLock::default(),
+            unplaced: RefCell::default(),
+            asked_in: Cell::new(0),
             drains: Cell::new(false),
             is_over: Cell::new(false),
             counts: RefCell::default(),
@@ -276,6 +315,7 @@ impl RuntimeWorld {
             self.timer.follow(self.lanes.deadline());
         }
         self.lanes.wake_all();
+        self.end_items();
         self.softirqs.iter().for_each(|softirqs| _ = softirqs.bell.kick());
     }
 }

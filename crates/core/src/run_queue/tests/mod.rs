@@ -151,6 +151,20 @@ fn what_waits_is_offered() {
     }
 }
 
+/// Goal: a lane whose gate opens is told of what others have and do not get to: a spare that was woken for it
+/// has left it to the lane. Method: a lane that blocks with an item, and one that is about to run its own.
+#[test]
+fn a_lane_that_opens_is_told() {
+    let world = World::new();
+    world.enqueue(free(0, 0));
+    world.sleep(1);
+    world.queues().handle_open(CpuId(1));
+    assert_eq!(world.kicks()[1], 0, "the only one of a lane that turns");
+    world.mark(0);
+    world.queues().handle_open(CpuId(1));
+    assert_eq!((world.kicks()[1], world.must_help(LANES)), (1, false));
+}
+
 /// Goal: a lane that is about to run its only item keeps it; a second one, or one behind what runs, or on a
 /// lane that is marked, is taken by an idle lane, the next lane's first. Method: what the taker gets.
 #[test]
