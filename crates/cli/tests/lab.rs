@@ -106,6 +106,10 @@ fn a_row_has_text_json_and_files() {
     assert_eq!((&row["experiment"], &row["rounds"]), (&"oslat".into(), &1.into()));
     assert_eq!(row["simulated"], serde_json::Value::Null);
     assert_eq!(row["variants"][2]["figures"][0]["rounds"], serde_json::json!([0.0]));
+    // The lane of the first CPU sleeps; the last CPU is measured.
+    let measured = row["cpus"].as_str().and_then(|cpus| cpus.rsplit(['-', ',']).next()).expect("a list");
+    let lines = &row["variants"][2]["attachment"]["lines"];
+    assert_eq!(lines[0], format!("        Core:\t {measured}"), "{lines}");
 }
 
 /// Goal: a quick run says that it is one and what runs it again, and leaves loads out. Method: the JSON of

@@ -328,7 +328,7 @@ pub(super) const QUEUES: &[Mutant] = &[
         rule: "an item that has run is in no item's way",
         file: QUEUE,
         right: "self.running = running;",
-        wrong: "self.running = running.or(self.running);",
+        wrong: "if running.is_some() { self.running = running; }",
         killers: &[
             Test(Units, "run_queue::tests::one_queue"),
             Test(LiveUnits, "run_queue::queue::tests::what_runs_is_seen_until_it_ends"),
