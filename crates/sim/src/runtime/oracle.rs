@@ -145,9 +145,14 @@ impl OracleTimer {
         std::iter::once(from).chain(begins).find(|begin| {
             let end = begin + length;
             let held = || threads.held.iter().filter(|held| held.until > *begin && held.from < end);
-            // None takes over from the thread behind the lanes, inside a lock, or for a pinned timer.
+            // None takes over from the thread behind the lanes, inside a lock, or for a pinned timer: there
+            // its own thread has to run, and a stranger that has a kick for it in hand.
             let is_home = |thread| self.is_pinned && threads.home.is_none_or(|home| home == thread);
-            let is_blocked = held().any(|held| held.thread == HELPER || held.in_lock || is_home(held.thread));
+            let has_kick =
+                |held: &Held| self.is_pinned && !held.is_busy && !threads.drivers.contains(&held.thread);
+            let is_blocked = held().any(|held| {
+                held.thread == HELPER || held.in_lock || is_home(held.thread) || has_kick(held)
+            });
             let is_free = |thread: &ThreadId| held().all(|held| held.thread != *thread);
             let is_any_free = threads.drivers.is_empty() || threads.drivers.iter().any(is_free);
             end < now && !is_blocked && is_any_free
