@@ -4,7 +4,6 @@
 use super::oracle::{HELPER, takeover};
 use super::place::Place;
 use super::world::RuntimeWorld;
-use quietcore_core::CpuSet;
 use quietcore_core::lane::Sleeper;
 
 impl RuntimeWorld {
@@ -19,20 +18,14 @@ impl RuntimeWorld {
         // What a lane leaves that is in user code, or was stopped, others take over after some time.
         let is_any_away = held.iter().any(|held| held.until + takeover(&self.plan) >= now);
         let earliest = if is_any_away { now + 2 * takeover(&self.plan) } else { 0 };
-        let isolated = self.machine.isolation().any();
-        let is_away = |cpu| self.lanes.slot(cpu).is_some_and(|slot| !slot.world.is_waiting());
-        let isolated: CpuSet = isolated.iter().filter(|cpu| is_away(*cpu)).collect();
-        let is_of_isolated = |number| isolated.iter().any(|cpu| self.is_of(number, cpu));
         timers.iter().enumerate().find_map(|(number, timer)| {
             let latest = timer.latest(&self.plan)?.max(earliest);
             let comes = match timer.cpu.and_then(|cpu| self.lanes.slot(cpu)) {
                 // What blocks or is away comes back some time, and runs its own then.
                 Some(slot) if !slot.world.is_waiting() => return None,
                 Some(slot) => self.comes_at(slot),
-                // Pinned to a CPU that went offline, and now to whichever took it over.
-                None if timer.is_pinned && is_any_away => return None,
-                // Others take over nothing from an isolated lane.
-                None if is_of_isolated(number as u32) => return None,
+                // Pinned to a CPU that went offline, and now to whichever took it over; or perhaps isolated.
+                None if timer.is_kept() && is_any_away => return None,
                 None => first,
             };
             let is_in_time = comes.is_some_and(|comes| comes <= latest);

@@ -107,9 +107,9 @@ impl RuntimeWorld {
         });
         self.note(|| format!("CPU {} goes offline: {offline:?}", slot.cpu()));
         if offline.is_ok() {
-            // Its pinned timers are on another CPU now.
+            // Its timers are on another CPU now.
             for timer in self.timers.borrow_mut().iter_mut().filter(|timer| timer.cpu == Some(slot.cpu())) {
-                timer.cpu = None;
+                timer.leave_cpu(now.0);
             }
         }
         self.lanes.handle_leave(&self.machine, slot.cpu());

@@ -39,7 +39,9 @@ pub(super) enum TimerPromise {
 pub(super) struct OracleTimer {
     pub(super) promise: TimerPromise,
     pub(super) is_pinned: bool,
-    /// The CPU whose base it is on, if it is pinned there.
+    /// Whether it is pinned, or was armed on an isolated CPU: none takes it over from a lane that does not turn.
+    is_kept: bool,
+    /// The CPU whose lane alone runs it then, if that is known.
     pub(super) cpu: Option<CpuId>,
     due: Option<Due>,
     /// The moment that a call is about to set.
@@ -50,7 +52,8 @@ pub(super) struct OracleTimer {
     fires: u64,
 }
 
-/// A moment, when it was asked for, and when that call returned: what the arm asks of others happens before.
+/// A moment, when it was asked for, and since when others can run it: what the arm asks of them happens
+/// before it returns, and what an isolated CPU has is its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Due {
     at: u64,
@@ -60,8 +63,8 @@ struct Due {
 
 impl OracleTimer {
     pub(super) fn new(promise: TimerPromise, is_pinned: bool) -> Self {
-        let cpu = None;
-        Self { promise, is_pinned, cpu, due: None, in_call: None, arms: 0, ended: 0, fires: 0 }
+        let (is_kept, cpu) = (is_pinned, None);
+        Self { promise, is_pinned, is_kept, cpu, due: None, in_call: None, arms: 0, ended: 0, fires: 0 }
     }
 
     pub(super) fn begin_arm(&mut self, at: u64, now: u64) {
@@ -76,6 +79,26 @@ impl OracleTimer {
 
     pub(super) fn end_cancel(&mut self, was_pending: bool) {
         self.ended += u64::from(was_pending);
+    }
+
+    /// It was armed on `cpu`, which was isolated before and after the call as said.
+    pub(super) fn keep(&mut self, cpu: CpuId, was_isolated: bool, is_isolated: bool) {
+        self.is_kept = self.is_pinned || is_isolated;
+        // A CPU that is isolated during a call may keep the timer or give it away.
+        self.cpu = (self.is_pinned || (was_isolated && is_isolated)).then_some(cpu);
+    }
+
+    /// From `now` on it does not wait for the lane of its CPU.
+    pub(super) fn leave_cpu(&mut self, now: u64) {
+        (self.is_kept, self.cpu) = (self.is_pinned, None);
+        if let Some(due) = self.due.as_mut().filter(|_| !self.is_pinned) {
+            due.returned_at = due.returned_at.max(now);
+        }
+    }
+
+    /// Whether none takes it over from a lane that does not turn.
+    pub(super) fn is_kept(&self) -> bool {
+        self.is_kept
     }
 
     /// Whether it waits to run; when no call is under way.
@@ -140,19 +163,18 @@ impl OracleTimer {
     fn could_run(&self, due: Due, now: u64, threads: &ThreadsSince<'_>) -> Option<u64> {
         let plan = threads.plan;
         let from = self.promised(due, plan);
-        let length = usual(plan) + if self.is_pinned { plan.tick } else { takeover(plan) };
+        let length = usual(plan) + if self.is_kept { plan.tick } else { takeover(plan) };
         let begins = threads.held.iter().map(|held| held.until).filter(|until| *until > from);
         std::iter::once(from).chain(begins).find(|begin| {
             let end = begin + length;
             let held = || threads.held.iter().filter(|held| held.until > *begin && held.from < end);
-            // None takes over from the thread behind the lanes, inside a lock, or for a pinned timer: there
-            // its own thread has to run, and a stranger that has a kick for it in hand.
-            let is_home = |thread| self.is_pinned && threads.home.is_none_or(|home| home == thread);
+            // None takes over from the thread behind the lanes, inside a lock, or for a timer that is kept
+            // where it is: there its own thread has to run, and a stranger that has a kick for it in hand.
+            let is_home = |thread| self.is_kept && threads.home.is_none_or(|home| home == thread);
             let has_kick =
-                |held: &Held| self.is_pinned && !held.is_busy && !threads.drivers.contains(&held.thread);
-            let is_blocked = held().any(|held| {
-                held.thread == HELPER || held.in_lock || is_home(held.thread) || has_kick(held)
-            });
+                |held: &Held| self.is_kept && !held.is_busy && !threads.drivers.contains(&held.thread);
+            let is_blocked = held()
+                .any(|held| held.thread == HELPER || held.in_lock || is_home(held.thread) || has_kick(held));
             let is_free = |thread: &ThreadId| held().all(|held| held.thread != *thread);
             let is_any_free = threads.drivers.is_empty() || threads.drivers.iter().any(is_free);
             end < now && !is_blocked && is_any_free
@@ -167,7 +189,7 @@ pub(super) struct ThreadsSince<'a> {
     pub(super) held: &'a [Held],
     /// Those that drive CPUs.
     pub(super) drivers: &'a [ThreadId],
-    /// That of the timer's CPU, if it is pinned and that is known.
+    /// That of the CPU that the timer waits for, if it waits for one and that is known.
     pub(super) home: Option<ThreadId>,
 }
 

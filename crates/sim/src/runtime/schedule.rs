@@ -56,6 +56,8 @@ struct ThreadRecord {
     held_since: Option<u64>,
     /// Whether it has a lock meanwhile, for which others wait.
     held_in_lock: bool,
+    /// The last time that it was held, however short.
+    last_held: Option<Held>,
     /// Since when it is in user code that takes long.
     busy_since: Option<u64>,
     /// How many waits of others it has ended by kicks.
@@ -182,6 +184,7 @@ impl Host {
             since: 0,
             held_since: Some(self.now.get()),
             held_in_lock: false,
+            last_held: None,
             busy_since: None,
             wakes: 0,
         });
@@ -395,11 +398,10 @@ impl Host {
             && let Some(thread) = inner.ready.pop_front()
         {
             inner.free_cpus -= 1;
+            let held = inner.held_now(thread, now);
             let this = &mut inner.threads[thread];
-            (this.state, this.since) = (ThreadState::Running, now);
-            let in_lock = this.held_in_lock;
-            let held =
-                this.held_since.take().map(|from| Held { thread, from, until: now, in_lock, is_busy: false });
+            (this.state, this.since, this.held_since) = (ThreadState::Running, now, None);
+            this.last_held = held.or(this.last_held);
             inner.held.extend(held.filter(|held| held.until - held.from > HELD));
             inner.queue.push(Nanos(now + SWITCH), HostEvent::Step(thread));
         }
@@ -431,8 +433,8 @@ impl Host {
         let inner = self.inner.borrow();
         let now = self.now.get();
         let going_on = inner.threads.iter().enumerate().filter_map(|(thread, record)| {
-            let held = record.held_since.filter(|since| now - since > HELD);
-            let from = held.into_iter().chain(record.busy_since).min()?;
+            let held = inner.held_now(thread, now).filter(|held| now - held.from > HELD);
+            let from = held.map(|held| held.from).into_iter().chain(record.busy_since).min()?;
             let is_busy = held.is_none();
             Some(Held { thread, from, until: now, in_lock: record.held_in_lock, is_busy })
         });
@@ -442,6 +444,16 @@ impl Host {
 }
 
 impl HostInner {
+    /// The span for which `thread` is held by now, if it is. Who runs for a moment only, between two times of
+    /// waiting that are longer, did not get to run.
+    fn held_now(&self, thread: ThreadId, now: u64) -> Option<Held> {
+        let this = &self.threads[thread];
+        let (since, in_lock) = (this.held_since?, this.held_in_lock);
+        let before = this.last_held.filter(|last| last.in_lock == in_lock && since - last.until < now - since);
+        let from = before.map_or(since, |last| last.from);
+        Some(Held { thread, from, until: now, in_lock, is_busy: false })
+    }
+
     fn make_ready(&mut self, thread: ThreadId, now: u64, is_new: bool) {
         let this = &mut self.threads[thread];
         this.state = ThreadState::Ready;

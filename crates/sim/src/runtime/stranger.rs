@@ -83,7 +83,7 @@ impl RuntimeWorld {
 
     fn arm(&self, number: u32, at: Nanos, context: Context) {
         self.timers.borrow_mut()[number as usize].begin_arm(at.0, self.host.moment());
-        let key = self.keys[number as usize];
+        let (key, was_isolated) = (self.keys[number as usize], self.isolated.borrow().clone());
         let armed = self.act(|actions| match key {
             CoreTimer::Tick(timer) => self.machine.arm(timer, at, context, actions),
             CoreTimer::Exact(timer) => self.machine.arm(timer, Expiry::at(at.0), context, actions),
@@ -94,7 +94,8 @@ impl RuntimeWorld {
             let mut timers = self.timers.borrow_mut();
             let timer = &mut timers[number as usize];
             timer.end_arm(armed.was_pending, self.host.moment());
-            timer.cpu = timer.is_pinned.then_some(armed.base.cpu);
+            let is_isolated = self.isolated.borrow().contains(armed.base.cpu);
+            timer.keep(armed.base.cpu, was_isolated.contains(armed.base.cpu), is_isolated);
             timer.is_pinned
         };
         self.counts.borrow_mut().arms += 1;
@@ -122,6 +123,16 @@ impl RuntimeWorld {
         self.counts.borrow_mut().cancels += u64::from(was_pending);
     }
 
+    /// `cpus` are no longer isolated: others run what was armed there, if it is not pinned.
+    fn give_up(&self, cpus: &CpuSet) {
+        let now = self.host.moment();
+        for timer in self.timers.borrow_mut().iter_mut().filter(|timer| !timer.is_pinned) {
+            if timer.cpu.is_some_and(|cpu| cpus.contains(cpu)) {
+                timer.leave_cpu(now);
+            }
+        }
+    }
+
     /// The thread that changes which lanes are isolated.
     pub(super) fn isolate(&self) {
         let every = self.plan.faults.isolation_every;
@@ -136,6 +147,8 @@ impl RuntimeWorld {
             let report = self.act(|actions| self.machine.set_isolated(&isolated, now, actions));
             self.note(|| format!("isolates {isolated}: {report:?}"));
             if let Ok(report) = report {
+                self.isolated.replace(isolated);
+                self.give_up(&report.joined);
                 self.act(|actions| self.lanes.handle_isolation(&self.machine, &report, now, actions));
                 self.change_queues();
             } else {

@@ -117,16 +117,19 @@ fn nobody_is_woken_for_nothing() {
     assert_eq!(world.kicks(), [1, 1, 0]);
 }
 
-/// Goal: what comes to a lane that is marked, and what such a lane or one that blocks has, wakes one that
-/// sleeps; what waits for a lane that turns is offered at each of its looks; what is bound is not. Method:
-/// kicks.
+/// Goal: what comes to a lane that is marked, from others or from its own thread in a block, and what such a
+/// lane or one that blocks has, wakes one that sleeps; what waits for a lane that turns is offered at each of
+/// its looks; what is bound is not. Method: kicks.
 #[test]
 fn what_waits_is_offered() {
-    let world = World::new();
-    (0..LANES).for_each(|cpu| world.mark(cpu));
-    world.sleep(LANES);
-    world.enqueue(free(0, 0));
-    assert_eq!(world.kicks()[usize::from(LANES)], 1, "the spare, as all lanes are marked");
+    for here in [None, Some(CpuId(0)), Some(CpuId(1))] {
+        let world = World { here: Cell::new(here), ..World::new() };
+        (0..LANES).for_each(|cpu| world.mark(cpu));
+        world.sleep(LANES);
+        world.enqueue(free(0, 0));
+        let kicks = world.kicks()[usize::from(LANES)];
+        assert_eq!(kicks, 1, "the spare, as all lanes are marked; woken on {here:?}");
+    }
     let one = || {
         let world = World::new();
         world.queues[0].items.borrow_mut().push(free(0, 0), true).expect("it is open");
