@@ -4,6 +4,7 @@ use crate::scene::{PATIENCE, builder, cpu, drive, teller, wait_for};
 use quietcore_live::{
     Cpu, Machine, TimerOptions,
     lane::{ClaimError, WaitBy},
+    softirq::{Runner, SoftirqRun, Vector},
 };
 use std::sync::mpsc::channel;
 use std::thread;
@@ -45,6 +46,20 @@ fn timers_of_a_lane_that_leaves_run_elsewhere() {
         assert_ne!(on, cpu(1), "no thread drives it any more");
         assert!(!timer.is_pending());
     }
+    machine.shutdown();
+}
+
+/// Goal: what was raised for a lane that leaves is run by its ksoftirqd, which stays. Method: a thread claims a
+/// CPU, raises, and leaves without a turn.
+#[test]
+fn softirqs_of_a_lane_that_leaves_are_run() {
+    let (sender, ran) = channel();
+    let tell = move |run: &SoftirqRun<'_>| sender.send((run.cpu(), run.runner())).expect("the test waits");
+    let machine = builder().softirq(Vector::NET_RX, tell).start().expect("starts");
+    let mine = Cpu::claim(machine, cpu(1)).expect("free");
+    machine.raise(cpu(1), Vector::NET_RX).expect("it has a handler");
+    drop(mine);
+    assert_eq!(wait_for(&ran), (cpu(1), Runner::Ksoftirqd));
     machine.shutdown();
 }
 

@@ -1,7 +1,7 @@
 //! Whether a thread will come in time for all that waits. Asked when every thread waits and no kick is on its
 //! way: what will happen then is written in the moments at which waits end.
 
-use super::oracle::{HELPER, takeover};
+use super::oracle::{HELPER, Keeper, takeover};
 use super::place::Place;
 use super::world::RuntimeWorld;
 use quietcore_core::lane::Sleeper;
@@ -20,12 +20,12 @@ impl RuntimeWorld {
         let earliest = if is_any_away { now + 2 * takeover(&self.plan) } else { 0 };
         timers.iter().enumerate().find_map(|(number, timer)| {
             let latest = timer.latest(&self.plan)?.max(earliest);
-            let comes = match timer.cpu.and_then(|cpu| self.lanes.slot(cpu)) {
+            let comes = match timer.keeper.lane().and_then(|cpu| self.lanes.slot(cpu)) {
                 // What blocks or is away comes back some time, and runs its own then.
                 Some(slot) if !slot.world.is_waiting() => return None,
                 Some(slot) => self.comes_at(slot),
                 // Pinned to a CPU that went offline, and now to whichever took it over; or perhaps isolated.
-                None if timer.is_kept() && is_any_away => return None,
+                None if timer.keeper != Keeper::Nobody && is_any_away => return None,
                 None => first,
             };
             let is_in_time = comes.is_some_and(|comes| comes <= latest);

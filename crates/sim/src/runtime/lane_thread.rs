@@ -108,9 +108,8 @@ impl RuntimeWorld {
         self.note(|| format!("CPU {} goes offline: {offline:?}", slot.cpu()));
         if offline.is_ok() {
             // Its timers are on another CPU now.
-            for timer in self.timers.borrow_mut().iter_mut().filter(|timer| timer.cpu == Some(slot.cpu())) {
-                timer.leave_cpu(now.0);
-            }
+            let mut timers = self.timers.borrow_mut();
+            timers.iter_mut().for_each(|timer| timer.leave(slot.cpu(), now.0));
         }
         self.lanes.handle_leave(&self.machine, slot.cpu());
         slot.world.parker.release();

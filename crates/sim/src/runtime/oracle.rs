@@ -34,15 +34,31 @@ pub(super) enum TimerPromise {
     Tick(Precision),
 }
 
+/// Which lane alone runs a timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeper {
+    /// None: others take it over from a lane that does not turn.
+    Nobody,
+    /// That of this CPU, or of another one: it was armed there while the CPU was isolated, and whatever
+    /// strangers arm there takes it along; or it is pinned and its CPU went offline.
+    Perhaps(CpuId),
+    /// That of this CPU: it is pinned there.
+    Lane(CpuId),
+}
+
+impl Keeper {
+    /// The CPU whose lane it is, if that is known.
+    pub(super) const fn lane(self) -> Option<CpuId> {
+        if let Self::Lane(cpu) = self { Some(cpu) } else { None }
+    }
+}
+
 /// A timer of the run.
 #[derive(Clone, Debug)]
 pub(super) struct OracleTimer {
     pub(super) promise: TimerPromise,
     pub(super) is_pinned: bool,
-    /// Whether it is pinned, or was armed on an isolated CPU: none takes it over from a lane that does not turn.
-    is_kept: bool,
-    /// The CPU whose lane alone runs it then, if that is known.
-    pub(super) cpu: Option<CpuId>,
+    pub(super) keeper: Keeper,
     due: Option<Due>,
     /// The moment that a call is about to set.
     in_call: Option<Due>,
@@ -63,8 +79,8 @@ struct Due {
 
 impl OracleTimer {
     pub(super) fn new(promise: TimerPromise, is_pinned: bool) -> Self {
-        let (is_kept, cpu) = (is_pinned, None);
-        Self { promise, is_pinned, is_kept, cpu, due: None, in_call: None, arms: 0, ended: 0, fires: 0 }
+        let keeper = Keeper::Nobody;
+        Self { promise, is_pinned, keeper, due: None, in_call: None, arms: 0, ended: 0, fires: 0 }
     }
 
     pub(super) fn begin_arm(&mut self, at: u64, now: u64) {
@@ -81,24 +97,20 @@ impl OracleTimer {
         self.ended += u64::from(was_pending);
     }
 
-    /// It was armed on `cpu`, which was isolated before and after the call as said.
-    pub(super) fn keep(&mut self, cpu: CpuId, was_isolated: bool, is_isolated: bool) {
-        self.is_kept = self.is_pinned || is_isolated;
-        // A CPU that is isolated during a call may keep the timer or give it away.
-        self.cpu = (self.is_pinned || (was_isolated && is_isolated)).then_some(cpu);
-    }
-
-    /// From `now` on it does not wait for the lane of its CPU.
-    pub(super) fn leave_cpu(&mut self, now: u64) {
-        (self.is_kept, self.cpu) = (self.is_pinned, None);
-        if let Some(due) = self.due.as_mut().filter(|_| !self.is_pinned) {
+    /// From `now` on others run what `cpu` has, which is isolated no more; or offline, then also what is pinned.
+    pub(super) fn leave(&mut self, cpu: CpuId, now: u64) {
+        let (Keeper::Lane(keeper) | Keeper::Perhaps(keeper)) = self.keeper else { return };
+        if keeper != cpu {
+            return;
+        }
+        if self.is_pinned {
+            self.keeper = Keeper::Perhaps(cpu);
+            return;
+        }
+        self.keeper = Keeper::Nobody;
+        if let Some(due) = &mut self.due {
             due.returned_at = due.returned_at.max(now);
         }
-    }
-
-    /// Whether none takes it over from a lane that does not turn.
-    pub(super) fn is_kept(&self) -> bool {
-        self.is_kept
     }
 
     /// Whether it waits to run; when no call is under way.
@@ -163,16 +175,16 @@ impl OracleTimer {
     fn could_run(&self, due: Due, now: u64, threads: &ThreadsSince<'_>) -> Option<u64> {
         let plan = threads.plan;
         let from = self.promised(due, plan);
-        let length = usual(plan) + if self.is_kept { plan.tick } else { takeover(plan) };
+        let is_kept = self.keeper != Keeper::Nobody;
+        let length = usual(plan) + if self.keeper.lane().is_some() { plan.tick } else { takeover(plan) };
         let begins = threads.held.iter().map(|held| held.until).filter(|until| *until > from);
         std::iter::once(from).chain(begins).find(|begin| {
             let end = begin + length;
             let held = || threads.held.iter().filter(|held| held.until > *begin && held.from < end);
             // None takes over from the thread behind the lanes, inside a lock, or for a timer that is kept
             // where it is: there its own thread has to run, and a stranger that has a kick for it in hand.
-            let is_home = |thread| self.is_kept && threads.home.is_none_or(|home| home == thread);
-            let has_kick =
-                |held: &Held| self.is_kept && !held.is_busy && !threads.drivers.contains(&held.thread);
+            let is_home = |thread| is_kept && threads.home.is_none_or(|home| home == thread);
+            let has_kick = |held: &Held| is_kept && !held.is_busy && !threads.drivers.contains(&held.thread);
             let is_blocked = held()
                 .any(|held| held.thread == HELPER || held.in_lock || is_home(held.thread) || has_kick(held));
             let is_free = |thread: &ThreadId| held().all(|held| held.thread != *thread);

@@ -449,7 +449,8 @@ impl HostInner {
     fn held_now(&self, thread: ThreadId, now: u64) -> Option<Held> {
         let this = &self.threads[thread];
         let (since, in_lock) = (this.held_since?, this.held_in_lock);
-        let before = this.last_held.filter(|last| last.in_lock == in_lock && since - last.until < now - since);
+        let before =
+            this.last_held.filter(|last| last.in_lock == in_lock && since - last.until < now - since);
         let from = before.map_or(since, |last| last.from);
         Some(Held { thread, from, until: now, in_lock, is_busy: false })
     }

@@ -1,5 +1,6 @@
 //! Arms, cancels, and what else comes from outside of the lanes; and what lanes arm for themselves.
 
+use super::oracle::Keeper;
 use super::world::{CoreTimer, RuntimeWorld};
 use quietcore_core::place::nearest_housekeeping;
 use quietcore_core::{Context, CpuId, CpuSet, Expiry, Nanos, RawLock};
@@ -94,8 +95,13 @@ impl RuntimeWorld {
             let mut timers = self.timers.borrow_mut();
             let timer = &mut timers[number as usize];
             timer.end_arm(armed.was_pending, self.host.moment());
-            let is_isolated = self.isolated.borrow().contains(armed.base.cpu);
-            timer.keep(armed.base.cpu, was_isolated.contains(armed.base.cpu), is_isolated);
+            let cpu = armed.base.cpu;
+            let is_kept = was_isolated.contains(cpu) || self.isolated.borrow().contains(cpu);
+            timer.keeper = match is_kept {
+                _ if timer.is_pinned => Keeper::Lane(cpu),
+                true => Keeper::Perhaps(cpu),
+                false => Keeper::Nobody,
+            };
             timer.is_pinned
         };
         self.counts.borrow_mut().arms += 1;
@@ -123,13 +129,14 @@ impl RuntimeWorld {
         self.counts.borrow_mut().cancels += u64::from(was_pending);
     }
 
-    /// `cpus` are no longer isolated: others run what was armed there, if it is not pinned.
-    fn give_up(&self, cpus: &CpuSet) {
+    /// Lanes are isolated as said from now on: others run what is not pinned of those that are so no more.
+    fn end_isolation(&self, isolated: CpuSet) {
         let now = self.host.moment();
-        for timer in self.timers.borrow_mut().iter_mut().filter(|timer| !timer.is_pinned) {
-            if timer.cpu.is_some_and(|cpu| cpus.contains(cpu)) {
-                timer.leave_cpu(now);
-            }
+        let before = self.isolated.replace(isolated);
+        let joined = before.difference(&self.isolated.borrow());
+        let timers = &mut *self.timers.borrow_mut();
+        for cpu in joined.iter() {
+            timers.iter_mut().filter(|timer| !timer.is_pinned).for_each(|timer| timer.leave(cpu, now));
         }
     }
 
@@ -144,11 +151,12 @@ impl RuntimeWorld {
             let isolated: CpuSet = lanes.iter().filter(chosen).collect();
             self.control.lock_remote();
             let now = self.clock();
+            let before = self.isolated.borrow().clone();
+            self.isolated.replace(before.union(&isolated));
             let report = self.act(|actions| self.machine.set_isolated(&isolated, now, actions));
             self.note(|| format!("isolates {isolated}: {report:?}"));
+            self.end_isolation(if report.is_ok() { isolated } else { before });
             if let Ok(report) = report {
-                self.isolated.replace(isolated);
-                self.give_up(&report.joined);
                 self.act(|actions| self.lanes.handle_isolation(&self.machine, &report, now, actions));
                 self.change_queues();
             } else {

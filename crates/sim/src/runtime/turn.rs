@@ -38,7 +38,7 @@ impl RuntimeWorld {
         let timer = &mut timers[number as usize];
         let held = self.host.held_since(0);
         let drivers: Vec<_> = self.drivers.borrow().iter().flatten().copied().collect();
-        let home = timer.cpu.and_then(|cpu| self.drivers.borrow()[cpu.index()]);
+        let home = timer.keeper.lane().and_then(|cpu| self.drivers.borrow()[cpu.index()]);
         let threads = ThreadsSince { plan: &self.plan, held: &held, drivers: &drivers, home };
         if let Err(what) = timer.fire(self.host.moment(), &threads) {
             self.violate(format!("timer {number} ({:?}): {what}", timer.promise));

@@ -114,7 +114,7 @@ pub(super) struct RuntimeWorld {
     pub(super) unplaced: RefCell<Unplaced<VirtualItem>>,
     /// The tick in which it was last asked whether an item is late.
     pub(super) asked_in: Cell<u64>,
-    /// The lanes that are isolated, since the last change returned.
+    /// Lanes that are isolated; while that changes, before or after.
     pub(super) isolated: RefCell<CpuSet>,
     /// No thread arms any more, and nothing goes wrong.
     pub(super) drains: Cell<bool>,
@@ -197,7 +197,7 @@ impl RuntimeWorld {
             aside: VirtualLock::default(),
             unplaced: RefCell::default(),
             asked_in: Cell::new(0),
-            isolated: RefCell::new(CpuSet::new()),
+            isolated: RefCell::default(),
             drains: Cell::new(false),
             is_over: Cell::new(false),
             counts: RefCell::default(),
