@@ -44,6 +44,23 @@ fn an_isolated_lane_keeps_only_its_own() {
     machine.shutdown();
 }
 
+/// Goal: a lane that no thread drives gets no task, also after a change of what is isolated. Method: of two
+/// lanes one is driven; as many tasks as lanes.
+#[test]
+fn a_lane_without_a_thread_gets_nothing() {
+    let machine = builder().start().expect("starts");
+    let (_lane, ()) = drive(machine, 1, |_| ());
+    let _ = machine.set_isolated(&CpuSet::new()).expect("no thread is");
+    let (sender, ran) = channel();
+    for number in 0..4 {
+        let sender = sender.clone();
+        let tell = async move { sender.send(number).expect("the test waits") };
+        let _task = machine.spawn(tell).expect("it has a lane");
+        assert_eq!(wait_for(&ran), number);
+    }
+    machine.shutdown();
+}
+
 /// Goal: a callback that an isolated lane still runs for others is waited for, and reported if it does not
 /// end. Method: a foreign timer's callback on a lane waits for the end of one call, and then ends during the
 /// next.

@@ -104,6 +104,32 @@ fn cancelling() {
     assert_eq!(work.queue(), Err(SpawnError::NotRunning));
 }
 
+/// Goal: who waits for work that is cancelled is told, though nothing runs. Method: the lane that it is bound
+/// to is kept meanwhile, and comes free after the answer.
+#[test]
+fn a_flush_ends_with_a_cancel() {
+    let machine = lanes().start().expect("starts");
+    let gate = Gate::default();
+    let (keeps, (began, has_begun), (sender, ended)) = (gate.clone(), channel(), channel());
+    let keep = machine.spawn_on(cpu(0), async move {
+        began.send(()).expect("the test waits");
+        keeps.wait();
+    });
+    wait_for(&has_begun);
+    let work = machine.work(WorkOptions::new().bound(cpu(0)), || panic!("it was cancelled")).expect("a lane");
+    assert!(work.queue().expect("it runs"));
+    let waits = work.clone();
+    let waiter = thread::spawn(move || sender.send(waits.flush()).expect("the test waits"));
+    // It may come before the wait; then it shows less.
+    thread::sleep(Duration::from_millis(20));
+    assert!(work.cancel());
+    assert_eq!(wait_for(&ended), Ok(()));
+    gate.open();
+    waiter.join().expect("no panic");
+    block_on(keep.expect("it runs")).expect("it ends");
+    machine.shutdown();
+}
+
 /// Goal: delayed work runs after its delay, once for each, and not if it was cancelled. Method: one delay
 /// replaces another; one is cancelled.
 #[test]
