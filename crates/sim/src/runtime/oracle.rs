@@ -97,7 +97,7 @@ impl OracleTimer {
         self.ended += u64::from(was_pending);
     }
 
-    /// From `now` on others run what `cpu` has, which is isolated no more; or offline, then also what is pinned.
+    /// From `now` on others run what `cpu` has: it is isolated no more, or offline; then also what is pinned.
     pub(super) fn leave(&mut self, cpu: CpuId, now: u64) {
         let (Keeper::Lane(keeper) | Keeper::Perhaps(keeper)) = self.keeper else { return };
         if keeper != cpu {
