@@ -49,8 +49,8 @@ fn timers_of_a_lane_that_leaves_run_elsewhere() {
     machine.shutdown();
 }
 
-/// Goal: what was raised for a lane that leaves is run by its ksoftirqd, which stays. Method: a thread claims a
-/// CPU, raises, and leaves without a turn.
+/// Goal: what was raised for a lane that leaves is run by its ksoftirqd, which stays. Method: a thread claims
+/// a CPU, raises, and leaves without a turn.
 #[test]
 fn softirqs_of_a_lane_that_leaves_are_run() {
     let (sender, ran) = channel();
