@@ -316,6 +316,21 @@ fn proposals_keep_what_is_named_now() {
     }
 }
 
+/// Goal: ticks are skewed unless the parameter is missing or 0. Method: a host with it appended.
+#[test]
+fn skewed_ticks_are_no_finding() {
+    for (appended, is_found) in [("", true), (" skew_tick=0", true), (" skew_tick=1", false)] {
+        let root = scratch("skew");
+        let _ = copy(&host_dir("telco-6.12"), &root).unwrap();
+        let file = root.join("proc/cmdline");
+        let line = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("{}{appended}\n", line.trim_end())).unwrap();
+        let found = examine(&Facts::read(&root)).findings;
+        assert_eq!(found.iter().any(|one| one.id == "skew-tick"), is_found, "{appended:?}");
+        fs::remove_dir_all(root).unwrap();
+    }
+}
+
 /// Goal: the summary says how the isolation came about. Method: one host per way.
 #[test]
 fn the_summary_names_the_isolation_and_its_origin() {
