@@ -17,15 +17,17 @@ impl<W: QueueWorld> RunQueues<W> {
             return self.rescue(cpu);
         }
         let priorities = self.0.rules().priorities;
+        // Asked once: a gate that opens after the look for real-time tasks would let a normal one go first.
+        let takes_all = queue.is_open();
         if queue.realtime_waiting().is_none()
-            && queue.is_open()
+            && takes_all
             && let Some((priority, item)) = self.pull_realtime(cpu)
         {
             queue.set_running(Some(priority), priorities);
             return Some(NextItem { item, activity: Activity::Realtime(priority), is_movable: true });
         }
         let next = queue.pop(priorities);
-        if next.is_some() || !queue.is_open() {
+        if next.is_some() || !takes_all {
             return next;
         }
         let stolen = self.steal(cpu)?;

@@ -204,6 +204,20 @@ fn what_an_idle_lane_takes() {
     assert_eq!((world.must_help(1), world.next(1, Role::Lane)), (false, None), "a closed gate");
 }
 
+/// Goal: a lane whose gate opens while it looks takes no normal item before a real-time one that waits
+/// behind another. Method: the gate opens after the look for real-time tasks; the next look finds both.
+#[test]
+fn a_gate_that_opens_during_a_look() {
+    let world = World::new();
+    world.queues[1].is_open.set(false);
+    world.set_busy(0, NORMAL);
+    world.enqueue(free(0, 0));
+    world.queues[0].items.borrow_mut().push(realtime(1, 0, 5), true).expect("it is open");
+    world.queues[1].opens.set(true);
+    let looks: Vec<_> = (0..3).map(|_| world.next(1, Role::Lane)).collect();
+    assert_eq!(looks, [None, Some(1), Some(0)]);
+}
+
 /// Goal: a lane with no real-time task takes the highest that is held up elsewhere before its own normal
 /// items, and none of those that run soon where they are. Method: what the taker gets, and softirqs under
 /// both awarenesses.

@@ -88,6 +88,8 @@ pub(super) struct Queue {
     pub(super) is_open: Cell<bool>,
     /// As soon as an item comes, or is about to begin, the gate is found closed.
     pub(super) closes: Cell<bool>,
+    /// The gate opens while the lane takes what is its own.
+    pub(super) opens: Cell<bool>,
     pub(super) current: Cell<(Activity, bool)>,
     pub(super) claims: Claims,
 }
@@ -133,6 +135,7 @@ impl LaneQueue for Queue {
     }
 
     fn pop(&self, _: &CpuPriorities) -> Option<NextItem<Piece>> {
+        self.is_open.set(self.is_open.get() || self.opens.get());
         self.items.borrow_mut().pop()
     }
 
@@ -196,6 +199,7 @@ impl World {
             items: RefCell::new(ItemQueue::new(CpuId(number))),
             is_open: Cell::new(number < LANES),
             closes: Cell::new(false),
+            opens: Cell::new(false),
             current: Cell::new((Activity::None, false)),
             claims: Claims::new(),
         };
