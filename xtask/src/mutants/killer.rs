@@ -72,6 +72,8 @@ pub(super) enum Suite {
     LiveUnits,
     /// Tasks, softirqs and work on real threads.
     Tasks,
+    /// Lanes on real threads.
+    Lanes,
     /// Packet schedulers in virtual time.
     Disciplines,
     /// Packet schedulers that are slower to ask: trees with curves, and estimates of idle time.
@@ -146,6 +148,7 @@ impl Suite {
             Self::LiveModels => of("quietcore-live", "--test loom", "loom", "crates/live/src"),
             Self::LiveUnits => of("quietcore-live", "--lib", "", "crates/live/src"),
             Self::Tasks => of("quietcore-live", "--test tasks", "", "crates/live/tests/tasks"),
+            Self::Lanes => of("quietcore-live", "--test lane", "", "crates/live/tests/lane"),
             Self::Disciplines => of("quietcore-qdisc", DISCIPLINES, "", "crates/qdisc/tests"),
             Self::Trees => of("quietcore-qdisc", "--test hfsc --test cbq", "", "crates/qdisc/tests"),
             Self::DisciplineUnits => of("quietcore-qdisc", "--lib", "", "crates/qdisc/src"),

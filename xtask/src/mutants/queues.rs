@@ -342,4 +342,20 @@ pub(super) const QUEUES: &[Mutant] = &[
         wrong: "self.is_over",
         killers: &[Test(Units, "run_queue::tests::one_queue")],
     },
+    Mutant {
+        name: "left-to-the-blocked",
+        rule: "what a lane that blocks puts into its own queue wakes another lane",
+        file: WAKE,
+        right: "if self.0.is_marked(cpu) {",
+        wrong: "if self.0.is_marked(cpu) && !is_here {",
+        killers: &[Test(Units, "run_queue::tests::what_waits_is_offered")],
+    },
+    Mutant {
+        name: "gate-looked-at-twice",
+        rule: "a lane looks at its gate once before it takes something",
+        file: TAKE,
+        right: "next.is_some() || !takes_all {",
+        wrong: "next.is_some() || !queue.is_open() {",
+        killers: &[Test(Units, "run_queue::tests::a_gate_that_opens_during_a_look")],
+    },
 ];
