@@ -231,7 +231,7 @@ pub(super) const QUEUES: &[Mutant] = &[
         name: "closed-and-taking",
         rule: "a lane behind a closed gate takes nothing",
         file: TAKE,
-        right: "if next.is_some() || !queue.is_open() {",
+        right: "if next.is_some() || !takes_all {",
         wrong: "if next.is_some() {",
         killers: &[Test(Units, "run_queue::tests::what_an_idle_lane_takes")],
     },
