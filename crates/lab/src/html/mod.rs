@@ -127,14 +127,16 @@ fn plots(out: &mut String, row: &RowReport) {
     out.push_str("<div class=\"plots\">\n");
     let spread = "median; whisker: smallest and largest round";
     if plot::is_series(row) {
-        figure(out, "long", "All variants", spread, &plot::series(row));
+        if let Some(picture) = plot::series(row) {
+            figure(out, "long", "All variants", spread, &picture);
+        }
         if let (Some(picture), Some(first)) = (plot::differences(row), row.comparisons.first()) {
             let title = format!("{} against {}", first.after, first.before);
             figure(out, "long", &title, "difference of the medians; below 0 is a loss", &picture);
         }
     } else {
         for one in &row.comparisons {
-            let place = plot::place(row, one.figure, one.unit);
+            let place = plot::place(row, one.figure);
             if let Some(picture) = place.and_then(|at| plot::measured(row, at)) {
                 let below = format!("measured, {}; {spread}", one.better.name());
                 figure(out, "measured", one.figure, &below, &picture);

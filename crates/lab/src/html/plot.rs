@@ -1,7 +1,8 @@
 //! Plots of a row: bars for a figure, or two lines for many figures of one unit.
 //!
-//! Bars begin at 0. A whisker is the smallest and the largest round; of what is simulated, all costs halved
-//! and doubled. The noise floor is a dashed line with its value in the margin, where nothing else is.
+//! Bars begin at 0, and nothing that is measured or simulated is below. A whisker is the smallest and the
+//! largest round; of what is simulated, all costs halved and doubled. The noise floor is a dashed line with
+//! its value in the margin, where nothing else is.
 //! Names stand below the bars for readers who cannot tell colours apart.
 
 use super::svg::{Anchor, AxisScale, Svg, point};
@@ -67,7 +68,7 @@ fn bars_of(title: &str, unit: &str, bars: &[Bar<'_>], floor: Option<f64>) -> Str
     for (at, bar) in bars.iter().enumerate() {
         let middle = LEFT + SLOT * (at as f64 + 0.5);
         let (base, top) = (scale.at(0.0), scale.at(bar.value));
-        svg.rect(bar.class, point(middle - BAR / 2.0, top.min(base)), BAR, (base - top).abs());
+        svg.rect(bar.class, point(middle - BAR / 2.0, top), BAR, base - top);
         whisker(&mut svg, middle, scale.at(bar.low), scale.at(bar.high));
         let (above, over) = (scale.at(bar.high), scale.at(bar.value));
         // Above the whisker; beside it where that would be far from the bar.
@@ -98,7 +99,7 @@ fn axis(svg: &mut Svg, scale: &AxisScale, right: f64, unit: &str) {
     for tick in scale.ticks() {
         let y = scale.at(tick);
         svg.line("grid", point(LEFT, y), point(right, y));
-        let text = if tick.abs() < 1e6 { number(tick) } else { format!("{}M", number(tick / 1e6)) };
+        let text = if tick < 1e6 { number(tick) } else { format!("{}M", number(tick / 1e6)) };
         svg.text("tick", point(LEFT - 6.0, y + 4.0), Anchor::End, &text);
     }
     svg.line("axis", point(LEFT, TOP), point(LEFT, TOP + HEIGHT));
@@ -107,7 +108,7 @@ fn axis(svg: &mut Svg, scale: &AxisScale, right: f64, unit: &str) {
 }
 
 fn whisker(svg: &mut Svg, x: f64, low: f64, high: f64) {
-    if (low - high).abs() < 1.0 {
+    if low - high < 1.0 {
         return;
     }
     svg.line("whisker", point(x, low), point(x, high));
@@ -128,8 +129,11 @@ fn shares_name(figure: &str) -> bool {
 }
 
 /// The compared figures of all variants as lines over the loads.
-pub(crate) fn series(row: &RowReport) -> String {
+pub(crate) fn series(row: &RowReport) -> Option<String> {
     let places: Vec<usize> = places(row);
+    if places.is_empty() {
+        return None;
+    }
     let right = LEFT + GROUP * places.len() as f64;
     let unit = row.comparisons.first().map_or("", |one| one.unit);
     let title = format!("{}: {unit} of all variants", row.experiment);
@@ -163,7 +167,7 @@ pub(crate) fn series(row: &RowReport) -> String {
         svg.text("name", point(legend + 32.0, y), Anchor::Start, variant.name);
         legend += 56.0 + 7.0 * variant.name.len() as f64;
     }
-    svg.finish()
+    Some(svg.finish())
 }
 
 /// One variant's line, with its whiskers.
@@ -192,6 +196,9 @@ pub(crate) fn differences(row: &RowReport) -> Option<String> {
     let first = row.comparisons.first()?;
     let percent: Vec<(&str, f64)> =
         row.comparisons.iter().filter_map(|one| Some((one.figure, (one.ratio? - 1.0) * 100.0))).collect();
+    if percent.is_empty() {
+        return None;
+    }
     let right = LEFT + GROUP * percent.len() as f64;
     let title = format!("{}: {} against {} in percent", row.experiment, first.after, first.before);
     let mut svg = Svg::new(right + 12.0, TOP + HEIGHT + BOTTOM, &title);
@@ -219,7 +226,7 @@ fn places(row: &RowReport) -> Vec<usize> {
 }
 
 /// Where a compared figure is.
-pub(crate) fn place(row: &RowReport, figure: &str, unit: &str) -> Option<usize> {
+pub(crate) fn place(row: &RowReport, figure: &str) -> Option<usize> {
     let first = row.variants.first()?;
-    first.figures.iter().position(|one| one.name == figure && one.unit == unit)
+    first.figures.iter().position(|one| one.name == figure)
 }

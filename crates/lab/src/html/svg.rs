@@ -134,7 +134,8 @@ impl AxisScale {
             high = high.max(value);
         }
         let step = round_step((high - low) / 4.0);
-        let (bottom, top) = ((low / step).floor() * step, (high / step).ceil() * step);
+        // A little more from the arithmetic is no further step.
+        let (bottom, top) = ((low / step + 1e-6).floor() * step, (high / step - 1e-6).ceil() * step);
         let top = if top > bottom { top } else { bottom + step };
         Self { bottom, top, step, low_place, high_place }
     }
@@ -218,6 +219,23 @@ mod tests {
         let scale = AxisScale::holding([100.0].into_iter(), 200.0, 0.0);
         assert_eq!(scale.ticks(), [0.0, 50.0, 100.0]);
         assert_eq!((scale.at(0.0), scale.at(100.0)), (200.0, 0.0));
-        assert_eq!([0.3, 1.0, 2.1, 0.0].map(round_step), [0.5, 1.0, 5.0, 1.0]);
+        let [below, both] = [vec![-3.0, -1.0], vec![4.0, -7.0, 1.0]].map(|values| {
+            let scale = AxisScale::holding(values.into_iter(), 200.0, 0.0);
+            (scale.ticks(), scale.at(0.0).round())
+        });
+        assert_eq!(below, (vec![-3.0, -2.0, -1.0, 0.0], 0.0));
+        assert_eq!(both, (vec![-10.0, -5.0, 0.0, 5.0], 67.0));
+        for (step, round) in [
+            (0.3, 0.5),
+            (1.0, 1.0),
+            (1.5, 2.0),
+            (2.1, 5.0),
+            (6.0, 10.0),
+            (0.0, 1.0),
+            // A little more from the arithmetic is not more.
+            (2.000_001, 2.0),
+        ] {
+            assert_eq!(round_step(step), round, "{step}");
+        }
     }
 }

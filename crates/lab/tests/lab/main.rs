@@ -3,6 +3,7 @@
 #[path = "../../../explain/tests/figures/decoder.rs"]
 mod decoder;
 mod fixture;
+mod plots;
 mod predictions;
 mod reports;
 mod rows;
