@@ -175,5 +175,7 @@ mod tests {
         }
         let stays = all.difference(VectorSet::MOVABLE).to_string();
         assert_eq!(stays, "HI TIMER TASKLET SCHED HRTIMER RCU");
+        let moves = VectorSet::MOVABLE.to_string();
+        assert_eq!(moves, "NET_TX NET_RX BLOCK IRQ_POLL USER0 USER1 USER2 USER3 USER4 USER5");
     }
 }

@@ -168,3 +168,34 @@ fn every_byte() {
     assert_eq!(output.bytes, expected.concat());
     assert_eq!(output.flushed, output.bytes.len());
 }
+
+/// Goal: each vector of a softirq has the name that the kernel gives its number, and one beyond them has the
+/// number. Method: all ten, written out, and the next one, each as the only slice of a file.
+#[test]
+fn softirqs_have_the_names_of_their_numbers() {
+    let names = [
+        "HI",
+        "TIMER",
+        "NET_TX",
+        "NET_RX",
+        "BLOCK",
+        "IRQ_POLL",
+        "TASKLET",
+        "SCHED",
+        "HRTIMER",
+        "RCU",
+        "vector 10",
+    ];
+    for (vector, expected) in (0..).zip(names) {
+        let mut writer = PerfettoWriter::new(Output::default());
+        for (nanos, step) in [(310, SoftirqStep::Entry), (340, SoftirqStep::Exit)] {
+            let task = Task { comm: b"task", pid: 1 };
+            let event = Event::Softirq { step, vector };
+            let (on, at) = (cpu(2), Nanos(nanos));
+            writer.take(&Record { line: 31, task, cpu: on, context: None, at, event }).expect("memory");
+        }
+        let output = writer.finish().expect("memory");
+        let named = name(1, expected);
+        assert!(output.bytes.windows(named.len()).any(|part| part == named), "{vector}: {expected}");
+    }
+}

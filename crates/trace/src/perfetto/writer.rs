@@ -18,13 +18,11 @@
 use super::packets::{Content, Phase, Track, TrackPackets, TrackTime};
 use crate::event::{Event, Record, SoftirqStep};
 use crate::table::{IDENTITIES_MAX, IdentityTable};
+use quietcore_core::softirq::Vector;
 use quietcore_core::{CpuId, Nanos};
 use std::fmt;
 use std::io::{self, Write};
 
-/// The vectors of softirqs, by number.
-const VECTORS: [&str; 10] =
-    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 const HRTIMER_VECTOR: u8 = 8;
 /// The tracks whose events have exits.
 const WITH_EXITS: [Track; 3] = [Track::Timers, Track::Hrtimers, Track::Softirqs];
@@ -196,8 +194,8 @@ impl<W: Write> PerfettoWriter<W> {
         match step {
             SoftirqStep::Raise => Ok(()),
             SoftirqStep::Entry => {
-                let label = match VECTORS.get(usize::from(vector)) {
-                    Some(name) => self.packets.label(name.as_bytes()),
+                let label = match Vector::from_index(vector).filter(|known| *known <= Vector::RCU) {
+                    Some(known) => self.packets.label(known.name().as_bytes()),
                     None => self.packets.label(format!("vector {vector}").as_bytes()),
                 };
                 let content = Content { label, line: record.line, armed_cpu: None, base_cpu: None };
