@@ -3,7 +3,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{Forks, Lanes, LiveModels, LiveUnits, Machine, Models, Tasks, Units};
+use super::killer::Suite::{Forks, LiveModels, LiveUnits, Machine, Models, Tasks, Units};
 
 const CPU: &str = "crates/live/src/lane/cpu.rs";
 const QUEUE_WORDS: &str = "crates/live/src/words/run_queue.rs";
@@ -252,22 +252,6 @@ pub(super) const LANES: &[Mutant] = &[
         right: "ran.softirqs += self.run_softirqs(before);\n            if self.machine.is_forked() {",
         wrong: "ran.softirqs += self.run_softirqs(before);\n            if false {",
         killers: &[Test(Forks, "nothing_else_runs_in_a_child")],
-    },
-    Mutant {
-        name: "softirqs-of-who-left",
-        rule: "a lane that leaves asks its ksoftirqd for what is pending",
-        file: "crates/live/src/lane/claim.rs",
-        right: "        let _ = self.ask_ksoftirqd(slot.cpu());\n    }\n}",
-        wrong: "    }\n}",
-        killers: &[Test(Lanes, "claims::softirqs_of_a_lane_that_leaves_are_run")],
-    },
-    Mutant {
-        name: "open-without-a-thread",
-        rule: "the gate of a lane without a thread stays closed",
-        file: "crates/live/src/lane/isolate.rs",
-        right: "self.lanes.slot(cpu).is_some_and(|slot| slot.world.parker().is_some());",
-        wrong: "self.lanes.slot(cpu).is_some();",
-        killers: &[Test(Lanes, "isolation::a_lane_without_a_thread_gets_nothing")],
     },
     Mutant {
         name: "flush-waits-for-the-cancelled",

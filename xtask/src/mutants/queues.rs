@@ -1,9 +1,10 @@
 //! Mutants of run queues: where an item goes, which lane is woken, and what a lane takes from another.
 
 use super::killer::Killer::Test;
-use super::killer::Suite::{LiveUnits, Machine, Runtimes, Tasks, Units};
+use super::killer::Suite::{Lanes, LiveUnits, Machine, Runtimes, Tasks, Units};
 use super::killer::{Killer, Mutant};
 
+const GATES: &str = "crates/core/src/run_queue/gates.rs";
 const PLACE: &str = "crates/core/src/run_queue/place.rs";
 const QUEUE: &str = "crates/core/src/run_queue/queue.rs";
 const TAKE: &str = "crates/core/src/run_queue/take.rs";
@@ -357,5 +358,43 @@ pub(super) const QUEUES: &[Mutant] = &[
         right: "next.is_some() || !takes_all {",
         wrong: "next.is_some() || !queue.is_open() {",
         killers: &[Test(Units, "run_queue::tests::a_gate_that_opens_during_a_look")],
+    },
+    Mutant {
+        name: "softirqs-of-who-left",
+        rule: "what is pending on a lane that is left, its ksoftirqd runs",
+        file: GATES,
+        right: "self.0.ask_ksoftirqd(cpu);",
+        wrong: "let _ = cpu;",
+        killers: &[
+            Test(Units, "run_queue::tests::what_a_lane_that_is_left_had"),
+            Test(Lanes, "claims::softirqs_of_a_lane_that_leaves_are_run"),
+        ],
+    },
+    Mutant {
+        name: "open-without-a-thread",
+        rule: "the gate of a lane without a thread stays closed",
+        file: GATES,
+        right: "self.0.is_claimed(cpu) && ",
+        wrong: "",
+        killers: &[
+            Test(Units, "run_queue::tests::gates_follow_claims_and_masks"),
+            Test(Lanes, "isolation::a_lane_without_a_thread_gets_nothing"),
+        ],
+    },
+    Mutant {
+        name: "open-though-isolated",
+        rule: "the gate of an isolated lane stays closed when a thread claims it",
+        file: GATES,
+        right: " && !self.0.isolated().contains(cpu)",
+        wrong: "",
+        killers: &[Test(Units, "run_queue::tests::gates_follow_claims_and_masks")],
+    },
+    Mutant {
+        name: "isolated-and-open",
+        rule: "the gate of a lane that is isolated closes",
+        file: GATES,
+        right: "lanes.intersection(&isolated).iter()",
+        wrong: "lanes.intersection(&isolated).iter().skip(64)",
+        killers: &[Test(Units, "run_queue::tests::gates_follow_claims_and_masks"), PLAYED],
     },
 ];

@@ -10,7 +10,7 @@
 //! place.rs  where an item goes            wake.rs  which lane is woken, what is offered
 //! take.rs   what a lane runs next         queue.rs what waits for one lane
 //! world.rs  what a world has              unplaced.rs  what no lane takes
-//! item.rs   what waits
+//! item.rs   what waits                    gates.rs  which lanes take what is not bound to them
 //! ```
 //!
 //! Invariants: while the gate is closed nothing but bound items is in a queue; a lane's slot in
@@ -18,6 +18,7 @@
 //! while its gate is closed. Not here: locks, threads, what an item does. Source: docs/design/KERNEL.md,
 //! section 6; docs/design/PROTOCOL.md, section 4.
 
+mod gates;
 mod item;
 mod place;
 mod queue;
@@ -28,6 +29,7 @@ mod unplaced;
 mod wake;
 mod world;
 
+pub use gates::Unsettled;
 pub use item::{Activity, NextItem, QueueItem};
 pub use place::RunQueues;
 pub use queue::{ItemQueue, QueueHints};

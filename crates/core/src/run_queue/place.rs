@@ -32,7 +32,7 @@ impl<W: QueueWorld> RunQueues<W> {
     }
 
     #[inline]
-    fn is_open(&self, cpu: CpuId) -> bool {
+    pub(super) fn is_open(&self, cpu: CpuId) -> bool {
         self.0.queue(cpu).is_some_and(LaneQueue::is_open)
     }
 
@@ -47,7 +47,7 @@ impl<W: QueueWorld> RunQueues<W> {
         while self.0.is_running() {
             let placed = match self.target(&item) {
                 Some(cpu) => self.push_to(cpu, item),
-                None => self.0.hold_unplaced(item),
+                None => self.hold_unplaced(item),
             };
             match placed {
                 Ok(()) => return,

@@ -52,7 +52,7 @@ impl<W: QueueWorld> RunQueues<W> {
 
     /// The gate of `cpu` was opened: what others have and do not get to is for this lane from now on, and no
     /// more for a spare that was woken for it.
-    pub fn handle_open(&self, cpu: CpuId) {
+    pub(super) fn handle_open(&self, cpu: CpuId) {
         if self.must_help(cpu, Role::Lane) {
             let slot = self.0.table().slot(cpu);
             slot.into_iter().for_each(|slot| _ = slot.world.kick_to_help());

@@ -1,11 +1,12 @@
 //! What a world has of run queues: items, a queue for each lane, and what is the same for all of them.
 
-use super::{Activity, NextItem, QueueItem};
+use super::{Activity, NextItem, QueueItem, Unplaced};
 use crate::lane::{LaneTable, Sleeper};
 use crate::realtime::{Awareness, CpuPriorities, Priority};
 use crate::softirq::Claims;
 use crate::topology::Topology;
 use crate::{CpuId, CpuSet};
+use alloc::vec::Vec;
 
 /// Where a normal task or work is run that was woken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,12 @@ pub trait LaneQueue {
     /// Softirqs of the CPU: pending, and who runs which.
     fn claims(&self) -> &Claims;
 
+    /// The lane takes what is not bound to it from now on, unless the machine has ended. Under the lock.
+    fn open(&self, priorities: &CpuPriorities);
+    /// The lane begins nothing from now on but what is bound to it; gives back all else that waits. Under the
+    /// lock.
+    #[must_use]
+    fn close(&self, priorities: &CpuPriorities) -> Vec<Self::Item>;
     /// [`ItemQueue::push`](super::ItemQueue::push), under the lock.
     ///
     /// # Errors
@@ -108,11 +115,14 @@ pub trait QueueWorld {
     fn is_marked(&self, cpu: CpuId) -> bool;
     /// Whether the machine runs: items are taken.
     fn is_running(&self) -> bool;
-    /// [`Unplaced::hold`](super::Unplaced::hold), under its lock.
-    ///
-    /// # Errors
-    /// Gives it back when some lane takes it now, or none ever will.
-    fn hold_unplaced(&self, item: Self::Item) -> Result<(), Self::Item>;
+    /// Whether a thread drives `cpu`. By the holder of the lock of control.
+    fn is_claimed(&self, cpu: CpuId) -> bool;
+    /// The CPUs that are isolated now.
+    fn isolated(&self) -> CpuSet;
+    /// `change` is called under the lock of what no lane takes.
+    fn with_unplaced<R>(&self, change: impl FnOnce(&mut Unplaced<Self::Item>) -> R) -> R;
+    /// The ksoftirqd of `cpu` is to run what is pending there, as no thread drives `cpu`.
+    fn ask_ksoftirqd(&self, cpu: CpuId);
     /// No lane will run `item`: the machine has ended.
     fn dismiss(&self, item: Self::Item);
     /// An item has moved, as the lane of `cpu` did.

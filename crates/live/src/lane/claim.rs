@@ -100,11 +100,16 @@ impl Machine {
         self.lanes.table().handle_leave(&self.core, slot.cpu());
         slot.world.release();
         self.choose_hosts();
-        // After the release: no thread opens it again.
-        let items = self.close_queue(slot.cpu());
+        let unsettled = self.queues().handle_leave(slot.cpu());
         drop(control);
-        self.enqueue_all(items);
-        // Its ksoftirqd stays.
-        let _ = self.ask_ksoftirqd(slot.cpu());
+        self.queues().settle(unsettled);
+    }
+
+    /// The thread that claimed `cpu` is about to turn: the lane takes what any lane may run.
+    pub(super) fn open_claimed(&'static self, cpu: CpuId) {
+        let control = self.lanes.control();
+        let unsettled = self.queues().handle_claim(cpu);
+        drop(control);
+        self.queues().settle(unsettled);
     }
 }

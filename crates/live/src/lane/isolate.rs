@@ -7,6 +7,7 @@
 
 use crate::machine::Machine;
 use crate::run_queue::Item;
+use quietcore_core::run_queue::Unsettled;
 use quietcore_core::{CpuId, CpuSet, IsolationReport};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -55,9 +56,10 @@ impl Machine {
         if let Some(cpu) = isolated.difference(&self.cpus).first() {
             return Err(IsolateError::UnknownCpu { cpu });
         }
-        let mut items = Vec::new();
-        let outcome = self.isolate(isolated, &mut items);
-        self.enqueue_all(items);
+        let outcome = self.isolate(isolated).map(|(report, unsettled)| {
+            self.queues().settle(unsettled);
+            report
+        });
         self.tell_of_isolation(isolated, &outcome);
         let mut report = outcome?;
         let end = Instant::now() + PATIENCE;
@@ -80,8 +82,7 @@ impl Machine {
         self.core.isolation().any()
     }
 
-    /// Leaves in `items` what was in the queues of those that are isolated now.
-    fn isolate(&self, isolated: &CpuSet, items: &mut Vec<Item>) -> Result<IsolationReport, IsolateError> {
+    fn isolate(&self, isolated: &CpuSet) -> Result<(IsolationReport, Unsettled<Item>), IsolateError> {
         let _control = self.lanes.control();
         let all = self.core.isolation();
         let for_good = all.domain.union(&all.nohz_full);
@@ -94,51 +95,17 @@ impl Machine {
         self.choose_hosts();
         self.act(|actions| self.lanes.table().handle_isolation(&self.core, &report, now, actions));
         self.move_own_threads();
-        let mut report = report;
-        self.change_queues(&mut report, items);
-        Ok(report)
-    }
-
-    /// Run queues follow the masks: what is isolated now takes nothing that is not bound to it, and gives
-    /// back what it had; the others take it.
-    fn change_queues(&self, report: &mut IsolationReport, items: &mut Vec<Item>) {
-        let isolated = self.core.isolation().any();
-        // Those first that may take what the others give back.
-        for cpu in self.lane_set.difference(&isolated).iter() {
-            items.extend(self.open_queue_unless_isolated(cpu));
-        }
-        for cpu in self.lane_set.intersection(&isolated).iter() {
-            items.extend(self.close_queue(cpu));
-            if self.runs_foreign(cpu) {
-                report.still_running.insert(cpu);
-            }
-        }
+        let unsettled = self.queues().handle_isolation();
+        let isolated = self.lane_set.intersection(&self.core.isolation().any());
+        let busy = isolated.iter().filter(|cpu| self.runs_foreign(*cpu)).collect();
+        let still_running = report.still_running.union(&busy);
+        Ok((IsolationReport { still_running, ..report }, unsettled))
     }
 
     /// Whether `cpu` is in the middle of something that is not its own.
     fn runs_foreign(&self, cpu: CpuId) -> bool {
         let runs_item = self.lanes.queue(cpu).is_some_and(|queue| queue.current.is_movable());
         runs_item || self.core.runs_for_others(cpu)
-    }
-
-    /// The same for a lane that was just claimed.
-    pub(super) fn open_claimed(&'static self, cpu: CpuId) {
-        let control = self.lanes.control();
-        let items = self.open_queue_unless_isolated(cpu);
-        drop(control);
-        self.enqueue_all(items);
-    }
-
-    /// By the holder of the control lock: if a thread drives `cpu` and it is not isolated, it takes what is
-    /// not bound to it. Gives what has waited for that.
-    fn open_queue_unless_isolated(&self, cpu: CpuId) -> Vec<Item> {
-        let is_claimed = self.lanes.slot(cpu).is_some_and(|slot| slot.world.parker().is_some());
-        if is_claimed && !self.core.isolation().any().contains(cpu) {
-            let items = self.lanes.open_queue(cpu);
-            self.queues().handle_open(cpu);
-            return items;
-        }
-        Vec::new()
     }
 
     /// The calling thread, which a lane may have started, runs on all CPUs that are not isolated.

@@ -106,24 +106,9 @@ impl LaneSlots {
         self.slot(cpu).map(|slot| &slot.world.ksoftirqd)
     }
 
-    fn aside(&self) -> MutexGuard<'_, Unplaced<Item>> {
+    /// What no lane takes.
+    pub(crate) fn aside(&self) -> MutexGuard<'_, Unplaced<Item>> {
         self.aside.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// No lane takes `item`: it waits for one that opens. Gives it back if there is one now, or never will
-    /// be.
-    pub(crate) fn hold_unplaced(&self, item: Item) -> Result<(), Item> {
-        let mut aside = self.aside();
-        aside.hold(item, self.all().any(|slot| slot.world.queue.gate.is_open()))
-    }
-
-    /// The lane of `cpu` takes what is not bound to it; gives what has waited for that.
-    pub(crate) fn open_queue(&self, cpu: CpuId) -> Vec<Item> {
-        let mut aside = self.aside();
-        if let Some(queue) = self.queue(cpu) {
-            queue.open(&self.priorities);
-        }
-        aside.take()
     }
 
     /// What only the thread that drives `cpu` may drop; for that thread.

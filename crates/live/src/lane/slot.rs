@@ -62,6 +62,11 @@ impl LanePlace {
         self.owner.release();
     }
 
+    /// Whether a thread has it.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.owner.waits().is_some()
+    }
+
     /// Where the owner waits; `None` when no thread has the slot.
     #[inline]
     pub(super) fn parker(&self) -> Option<&Parker> {

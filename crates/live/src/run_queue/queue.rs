@@ -122,25 +122,6 @@ impl RunQueue {
         priorities.set(self.cpu, hints.level);
     }
 
-    /// The lane takes what is not bound to it from now on.
-    pub(crate) fn open(&self, priorities: &CpuPriorities) {
-        let items = self.lock();
-        if !items.is_over() {
-            self.gate.open();
-            self.tell(&items, priorities);
-        }
-    }
-
-    /// The lane takes nothing but what is bound to it from now on. Gives back all else that waited, and says
-    /// whether the lane is in the middle of such a thing.
-    pub(crate) fn close(&self, priorities: &CpuPriorities) -> (Vec<Item>, bool) {
-        let mut items = self.lock();
-        let is_busy = self.gate.close_and_see(&self.current);
-        let given_back = items.close();
-        self.tell(&items, priorities);
-        (given_back, is_busy)
-    }
-
     /// Takes what only the calling thread, which is the lane's, may drop.
     pub(crate) fn take_of_thread(&self) -> Vec<Item> {
         self.lock().take_of_thread()
@@ -187,6 +168,23 @@ impl LaneQueue for RunQueue {
     #[inline]
     fn claims(&self) -> &Claims {
         &self.claims
+    }
+
+    fn open(&self, priorities: &CpuPriorities) {
+        let items = self.lock();
+        if !items.is_over() {
+            self.gate.open();
+            self.tell(&items, priorities);
+        }
+    }
+
+    fn close(&self, priorities: &CpuPriorities) -> Vec<Item> {
+        let mut items = self.lock();
+        // What is under way is asked for again when all gates are closed.
+        let _ = self.gate.close_and_see(&self.current);
+        let given_back = items.close();
+        self.tell(&items, priorities);
+        given_back
     }
 
     fn push(&self, item: Item, priorities: &CpuPriorities) -> Result<usize, Item> {
@@ -290,8 +288,8 @@ mod tests {
         }
         let work = machine.work(WorkOptions::new(), || ()).expect("it has a lane");
         assert!(work.queue().expect("it runs"));
-        let (items, is_busy) = queue.close(&machine.lanes.priorities);
-        assert_eq!((items.len(), is_busy), (3, false));
+        let items = queue.close(&machine.lanes.priorities);
+        assert_eq!((items.len(), queue.is_open()), (3, false));
         assert!(items.iter().all(|item| item.bound_to().is_none()));
         assert_eq!((queue.free_waiting(), queue.realtime_waiting()), (0, Some(Priority::LOWEST)));
         drop((items, lane));

@@ -3,9 +3,9 @@
 use super::queue::{Item, RunQueue};
 use crate::lane::LanePlace;
 use crate::machine::Machine;
-use quietcore_core::CpuId;
 use quietcore_core::lane::LaneTable;
-use quietcore_core::run_queue::{Moved, QueueRules, QueueWorld, RunQueues};
+use quietcore_core::run_queue::{Moved, QueueRules, QueueWorld, RunQueues, Unplaced};
+use quietcore_core::{CpuId, CpuSet};
 
 /// The queues of a machine.
 #[derive(Clone, Copy, Debug)]
@@ -16,18 +16,6 @@ impl Machine {
     #[inline]
     pub(crate) const fn queues(&self) -> RunQueues<LiveQueues<'_>> {
         RunQueues::new(LiveQueues(self))
-    }
-
-    /// `cpu` takes nothing but what is bound to it; gives what it had besides. The caller
-    /// [enqueues](Self::enqueue_all) that when it holds no lock: user code may be dropped there.
-    #[must_use]
-    pub(crate) fn close_queue(&self, cpu: CpuId) -> Vec<Item> {
-        self.lanes.queue(cpu).map(|queue| queue.close(&self.lanes.priorities).0).unwrap_or_default()
-    }
-
-    /// For items that a queue gave back.
-    pub(crate) fn enqueue_all(&self, items: Vec<Item>) {
-        items.into_iter().for_each(|item| self.queues().enqueue(item));
     }
 }
 
@@ -76,8 +64,20 @@ impl QueueWorld for LiveQueues<'_> {
         self.0.is_running()
     }
 
-    fn hold_unplaced(&self, item: Item) -> Result<(), Item> {
-        self.0.lanes.hold_unplaced(item)
+    fn is_claimed(&self, cpu: CpuId) -> bool {
+        self.table().slot(cpu).is_some_and(|slot| slot.world.is_claimed())
+    }
+
+    fn isolated(&self) -> CpuSet {
+        self.0.core.isolation().any()
+    }
+
+    fn with_unplaced<R>(&self, change: impl FnOnce(&mut Unplaced<Item>) -> R) -> R {
+        change(&mut self.0.lanes.aside())
+    }
+
+    fn ask_ksoftirqd(&self, cpu: CpuId) {
+        let _ = self.0.ask_ksoftirqd(cpu);
     }
 
     fn dismiss(&self, item: Item) {

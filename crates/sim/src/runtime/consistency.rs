@@ -28,7 +28,7 @@ impl RuntimeWorld {
             let is_marked = self.machine.is_marked(slot.cpu());
             let is_new = is_marked && !signs.was_marked.replace(is_marked);
             if is_marked {
-                signs.idle_since.set(None);
+                slot.world.queue.idle_since.set(None);
             }
             let silent = now.saturating_sub(signs.lived.get());
             // A turn that finds nothing due says so once per tick. And a watcher that is stopped between its

@@ -11,14 +11,14 @@ use quietcore_core::run_queue::{Activity, LaneQueue, NextItem};
 impl RuntimeWorld {
     /// The lane of `cpu` has something to do.
     pub(super) fn is_doing(&self, cpu: CpuId) {
-        self.signs[cpu.index()].idle_since.set(None);
+        self.lanes.slot(cpu).into_iter().for_each(|slot| slot.world.queue.idle_since.set(None));
     }
 
     /// The lane at `slot` has found nothing, and waits.
     pub(super) fn is_idle(&self, slot: &Place) {
-        let idle_since = &self.signs[slot.cpu().index()].idle_since;
-        if slot.world.queue.is_open() && !self.machine.is_marked(slot.cpu()) && idle_since.get().is_none() {
-            idle_since.set(Some(self.host.moment()));
+        let queue = &slot.world.queue;
+        if queue.is_open() && !self.machine.is_marked(slot.cpu()) && queue.idle_since.get().is_none() {
+            queue.idle_since.set(Some(self.host.moment()));
         }
     }
 
@@ -72,8 +72,9 @@ impl RuntimeWorld {
         }
         let span = usual(&self.plan) + takeover(&self.plan) + self.plan.tick;
         self.waiting().filter(|(task, _)| task.bound.is_none()).find_map(|(task, waits)| {
-            let lanes = self.lane_set.iter().map(|cpu| (cpu, self.signs[cpu.index()].idle_since.get()));
-            let (idle, since) = lanes.filter_map(|(cpu, since)| Some((cpu, since?))).min_by_key(|of| of.1)?;
+            let lanes = self.lanes.all().filter(|slot| self.lane_set.contains(slot.cpu()));
+            let idle = lanes.filter_map(|slot| Some((slot.cpu(), slot.world.queue.idle_since.get()?)));
+            let (idle, since) = idle.min_by_key(|of| of.1)?;
             let from = since.max(waits.since);
             if now - from <= span {
                 return None;
@@ -105,7 +106,9 @@ impl RuntimeWorld {
             return Some(format!("CPU {} sleeps, and an item waits for it", slot.cpu()));
         }
         let mut queues = self.lanes.all().map(|slot| &slot.world.queue);
-        if !self.unplaced.borrow().is_empty() && queues.any(LaneQueue::is_open) {
+        // While it is changed, it is nothing to look at.
+        let is_any = self.unplaced.try_borrow().is_ok_and(|unplaced| !unplaced.is_empty());
+        if is_any && queues.any(LaneQueue::is_open) {
             return Some("an item waits aside, and a gate is open".to_owned());
         }
         // What a lane has that is blocked is for those that are free; a spare's if none is.

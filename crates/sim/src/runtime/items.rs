@@ -76,6 +76,7 @@ impl RuntimeWorld {
         let was_woken = task.is_woken.replace(false);
         let signs = &self.signs[cpu.index()];
         let before_item = signs.item_since.replace(Some(self.host.moment()));
+        let is_sealed = self.lanes.slot(cpu).is_some_and(|slot| slot.world.queue.is_sealed.get());
         if role == Role::Lane {
             task.last.set(cpu);
         }
@@ -87,7 +88,7 @@ impl RuntimeWorld {
             "begins inside of another one"
         } else if task.bound.is_some_and(|bound| bound != cpu) {
             "is bound to another lane"
-        } else if task.bound.is_none() && signs.is_sealed.get() {
+        } else if task.bound.is_none() && is_sealed {
             "begins on a lane that is isolated"
         } else if self.is_child() {
             "runs in a child"

@@ -13,12 +13,8 @@ pub(super) struct LaneSigns {
     pub(super) was_marked: Cell<bool>,
     /// A thread drives it, which knows that.
     pub(super) is_driven: Cell<bool>,
-    /// Since when it has nothing to do, and takes what others have.
-    pub(super) idle_since: Cell<Option<u64>>,
     /// When it last looked for an item.
     pub(super) looked_at: Cell<u64>,
     /// Since when it is in the middle of an item.
     pub(super) item_since: Cell<Option<u64>>,
-    /// It was isolated, and what it ran for others was waited for.
-    pub(super) is_sealed: Cell<bool>,
 }

@@ -113,12 +113,9 @@ impl RuntimeWorld {
         }
         self.lanes.handle_leave(&self.machine, slot.cpu());
         slot.world.parker.release();
-        // After the release: no thread opens it again.
-        let items = self.close_queue(slot.cpu()).0;
+        let unsettled = self.queues().handle_leave(slot.cpu());
         self.control.unlock();
-        self.place_all(items);
-        // It stays, and does what is left.
-        self.ask_ksoftirqd(slot.cpu());
+        self.settle(unsettled);
     }
 
     fn turn(&self, driver: &mut LaneThread<'_>) {

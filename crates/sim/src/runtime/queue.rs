@@ -108,6 +108,10 @@ pub(super) struct VirtualQueue {
     pub(super) missed_at: Cell<u64>,
     /// When another lane last took something.
     pub(super) taken_at: Cell<u64>,
+    /// Since when the lane has nothing to do, and takes what others have.
+    pub(super) idle_since: Cell<Option<u64>>,
+    /// The lane was isolated, and what it ran for others was waited for.
+    pub(super) is_sealed: Cell<bool>,
 }
 
 impl VirtualQueue {
@@ -124,6 +128,8 @@ impl VirtualQueue {
             claims: Claims::new(),
             missed_at: Cell::new(0),
             taken_at: Cell::new(0),
+            idle_since: Cell::new(None),
+            is_sealed: Cell::new(false),
         }
     }
 
@@ -158,27 +164,6 @@ impl VirtualQueue {
         let at = if taken.is_some() { &self.taken_at } else { &self.missed_at };
         at.set(self.host.moment());
         taken
-    }
-
-    /// The lane takes what is not bound to it from now on.
-    pub(super) fn open(&self, priorities: &CpuPriorities) {
-        self.lock.lock_remote();
-        self.change(priorities, |items| {
-            if !items.is_over() {
-                self.is_open.set(true);
-            }
-        });
-    }
-
-    /// The lane takes nothing but what is bound to it from now on. Gives back all else that waited, and says
-    /// whether the lane is in the middle of such a thing.
-    pub(super) fn close(&self, priorities: &CpuPriorities) -> (Vec<VirtualItem>, bool) {
-        self.lock.lock_remote();
-        self.is_open.set(false);
-        self.host.step(WORD);
-        let is_busy = self.runs_foreign();
-        let items = self.change(priorities, |items| leave(items.close()));
-        (items, is_busy)
     }
 
     /// The machine has ended: takes everything.
@@ -243,6 +228,24 @@ impl LaneQueue for VirtualQueue {
 
     fn claims(&self) -> &Claims {
         &self.claims
+    }
+
+    fn open(&self, priorities: &CpuPriorities) {
+        self.is_sealed.set(false);
+        self.lock.lock_remote();
+        self.change(priorities, |items| {
+            if !items.is_over() {
+                self.is_open.set(true);
+            }
+        });
+    }
+
+    fn close(&self, priorities: &CpuPriorities) -> Vec<VirtualItem> {
+        self.idle_since.set(None);
+        self.lock.lock_remote();
+        self.is_open.set(false);
+        self.host.step(WORD);
+        self.change(priorities, |items| leave(items.close()))
     }
 
     fn push(&self, item: VirtualItem, priorities: &CpuPriorities) -> Result<usize, VirtualItem> {

@@ -4,8 +4,8 @@ use super::place::VirtualPlace;
 use super::queue::{VirtualItem, VirtualQueue};
 use super::world::RuntimeWorld;
 use quietcore_core::lane::LaneTable;
-use quietcore_core::run_queue::{LaneQueue, Moved, QueueRules, QueueWorld, RunQueues, WakeTo};
-use quietcore_core::{CpuId, RawLock};
+use quietcore_core::run_queue::{Moved, QueueRules, QueueWorld, RunQueues, Unplaced, Unsettled, WakeTo};
+use quietcore_core::{CpuId, CpuSet, RawLock};
 
 const US: u64 = 1_000;
 
@@ -54,12 +54,23 @@ impl QueueWorld for &RuntimeWorld {
         RuntimeWorld::is_running(self)
     }
 
-    fn hold_unplaced(&self, item: VirtualItem) -> Result<(), VirtualItem> {
+    fn is_claimed(&self, cpu: CpuId) -> bool {
+        self.lanes.slot(cpu).is_some_and(|slot| !slot.world.parker.is_vacant())
+    }
+
+    fn isolated(&self) -> CpuSet {
+        self.machine.isolation().any()
+    }
+
+    fn with_unplaced<R>(&self, change: impl FnOnce(&mut Unplaced<VirtualItem>) -> R) -> R {
         self.aside.lock_remote();
-        let is_any_open = self.lanes.all().any(|slot| slot.world.queue.is_open());
-        let held = self.unplaced.borrow_mut().hold(item, is_any_open);
+        let result = change(&mut self.unplaced.borrow_mut());
         self.aside.unlock();
-        held
+        result
+    }
+
+    fn ask_ksoftirqd(&self, cpu: CpuId) {
+        RuntimeWorld::ask_ksoftirqd(self, cpu);
     }
 
     fn dismiss(&self, item: VirtualItem) {
@@ -91,11 +102,6 @@ impl RuntimeWorld {
         RunQueues::new(self)
     }
 
-    /// For items that a queue gave back.
-    pub(super) fn place_all(&self, items: Vec<VirtualItem>) {
-        items.into_iter().for_each(|item| self.place_item(item));
-    }
-
     /// `item` is to be run; one thread at most is woken for it.
     pub(super) fn place_item(&self, item: VirtualItem) {
         let woken = self.host.wakes();
@@ -106,58 +112,38 @@ impl RuntimeWorld {
         }
     }
 
-    /// By the holder of the control lock: if a thread drives `cpu` and it is not isolated, it takes what is
-    /// not bound to it. Gives what has waited for that.
-    fn open_queue_unless_isolated(&self, cpu: CpuId) -> Vec<VirtualItem> {
-        let slot = self.lanes.slot(cpu).expect("it is a lane's");
-        if slot.world.parker.is_vacant() || self.machine.isolation().any().contains(cpu) {
-            return Vec::new();
+    /// What gates gave back goes elsewhere, without a lock.
+    pub(super) fn settle(&self, unsettled: Unsettled<VirtualItem>) {
+        let most = unsettled.len() as u64 + 1;
+        let woken = self.host.wakes();
+        self.queues().settle(unsettled);
+        let woken = self.host.wakes() - woken;
+        if woken > most {
+            self.violate(format!("{woken} threads are woken for {most} reasons"));
         }
-        self.signs[cpu.index()].is_sealed.set(false);
-        self.aside.lock_remote();
-        slot.world.queue.open(&self.priorities);
-        let items = self.unplaced.borrow_mut().take();
-        self.aside.unlock();
-        self.queues().handle_open(cpu);
-        items
     }
 
-    /// The same for a lane that was just claimed.
+    /// A thread drives `cpu` from now on.
     pub(super) fn open_claimed(&self, cpu: CpuId) {
         self.control.lock_remote();
-        let items = self.open_queue_unless_isolated(cpu);
+        let unsettled = self.queues().handle_claim(cpu);
         self.control.unlock();
-        self.place_all(items);
-    }
-
-    /// `cpu` takes nothing but what is bound to it; gives what it had besides, and says whether it is in the
-    /// middle of something of that.
-    pub(super) fn close_queue(&self, cpu: CpuId) -> (Vec<VirtualItem>, bool) {
-        self.signs[cpu.index()].idle_since.set(None);
-        let slot = self.lanes.slot(cpu).expect("it is a lane's");
-        slot.world.queue.close(&self.priorities)
+        self.settle(unsettled);
     }
 
     /// Run queues follow the masks. By the holder of the control lock, who gives it back, and then waits for
     /// what isolated lanes run for others.
     pub(super) fn change_queues(&self) {
+        let unsettled = self.queues().handle_isolation();
         let isolated = self.machine.isolation().any();
-        let mut items = Vec::new();
-        // Those first that may take what the others give back.
-        for cpu in self.lane_set.difference(&isolated).iter() {
-            items.extend(self.open_queue_unless_isolated(cpu));
-        }
-        for cpu in self.lane_set.intersection(&isolated).iter() {
-            items.extend(self.close_queue(cpu).0);
-        }
         self.control.unlock();
-        self.place_all(items);
+        self.settle(unsettled);
         for cpu in self.lane_set.intersection(&isolated).iter() {
-            let queue = &self.lanes.slot(cpu).expect("it is a lane's").world.queue;
+            let queue = &self.lanes.slot(cpu).expect("it has a queue").world.queue;
             while queue.runs_foreign() && !self.is_over.get() {
                 let _ = self.host.wait(Some(self.host.moment() + PAUSE));
             }
-            self.signs[cpu.index()].is_sealed.set(!self.is_over.get());
+            queue.is_sealed.set(!self.is_over.get());
         }
     }
 

@@ -161,11 +161,55 @@ fn a_lane_that_opens_is_told() {
     let world = World::new();
     world.enqueue(free(0, 0));
     world.sleep(1);
-    world.queues().handle_open(CpuId(1));
+    assert!(world.queues().handle_claim(CpuId(1)).is_empty());
     assert_eq!(world.kicks()[1], 0, "the only one of a lane that turns");
     world.mark(0);
-    world.queues().handle_open(CpuId(1));
+    assert!(world.queues().handle_claim(CpuId(1)).is_empty());
     assert_eq!((world.kicks()[1], world.must_help(LANES)), (1, false));
+}
+
+/// Goal: the gate of a lane is open while a thread drives it and it is not isolated; what waited aside for an
+/// open one goes there. Method: a claim of a lane that is isolated, of one without a thread, and of one that
+/// is neither; then the masks change.
+#[test]
+fn gates_follow_claims_and_masks() {
+    let world = World::new();
+    let open = || world.queues.iter().map(|queue| queue.is_open.get()).collect::<Vec<_>>();
+    world.queues.iter().for_each(|queue| queue.is_open.set(false));
+    world.enqueue(free(0, 0));
+    world.claimed.borrow_mut().remove(CpuId(1));
+    world.isolated.borrow_mut().insert(CpuId(2));
+    for cpu in [1, 2] {
+        assert!(world.queues().handle_claim(CpuId(cpu)).is_empty());
+    }
+    assert_eq!((open(), world.unplaced.borrow().len()), (vec![false; 4], 1));
+    let unsettled = world.queues().handle_claim(CpuId(0));
+    assert_eq!((open(), unsettled.len()), (vec![true, false, false, false], 1));
+    world.queues().settle(unsettled);
+    assert_eq!((world.waiting(), world.asked.borrow().len()), (vec![1, 0, 0, 0], 0));
+    world.enqueue(bound(1, 0));
+    *world.isolated.borrow_mut() = CpuSet::from_iter([CpuId(0)]);
+    let unsettled = world.queues().handle_isolation();
+    assert_eq!((open(), unsettled.len()), (vec![false, false, true, false], 1), "1 has no thread");
+    world.queues().settle(unsettled);
+    assert_eq!((world.waiting(), world.asked.borrow().len()), (vec![1, 0, 1, 0], 0));
+}
+
+/// Goal: what a lane that is left had besides what is bound to it goes to others, and what is pending there
+/// to its ksoftirqd. Method: one item of each kind.
+#[test]
+fn what_a_lane_that_is_left_had() {
+    let world = World::new();
+    for item in [free(0, 1), bound(1, 1), realtime(2, 1, 5)] {
+        world.queues[1].items.borrow_mut().push(item, true).expect("it is open");
+    }
+    world.claimed.borrow_mut().remove(CpuId(1));
+    let unsettled = world.queues().handle_leave(CpuId(1));
+    assert_eq!((unsettled.len(), world.asked.borrow().len()), (2, 0), "under the lock of control");
+    world.queues().settle(unsettled);
+    let waiting = world.waiting();
+    assert_eq!((waiting[0] + waiting[2], waiting[1]), (2, 1));
+    assert_eq!((world.queues[1].is_open.get(), &*world.asked.borrow()), (false, &vec![1]));
 }
 
 /// Goal: a lane that is about to run its only item keeps it; a second one, or one behind what runs, or on a

@@ -127,6 +127,15 @@ impl LaneQueue for Queue {
         &self.claims
     }
 
+    fn open(&self, _: &CpuPriorities) {
+        self.is_open.set(true);
+    }
+
+    fn close(&self, _: &CpuPriorities) -> Vec<Piece> {
+        self.is_open.set(false);
+        self.items.borrow_mut().close()
+    }
+
     fn push(&self, item: Piece, _: &CpuPriorities) -> Result<usize, Piece> {
         if self.closes.get() {
             self.is_open.set(false);
@@ -182,6 +191,10 @@ pub(super) struct World {
     pub(super) turn: Cell<usize>,
     pub(super) here: Cell<Option<CpuId>>,
     pub(super) marked: RefCell<CpuSet>,
+    pub(super) claimed: RefCell<CpuSet>,
+    pub(super) isolated: RefCell<CpuSet>,
+    /// Whose ksoftirqd was asked, in this order.
+    pub(super) asked: RefCell<Vec<usize>>,
     pub(super) has_ended: Cell<bool>,
     pub(super) unplaced: RefCell<Unplaced<Piece>>,
     pub(super) dismissed: RefCell<Vec<u32>>,
@@ -207,6 +220,7 @@ impl World {
         lanes.iter().for_each(|cpu| priorities.set(cpu, CpuPriority::Normal));
         Self {
             table: LaneTable::new(&lanes, &spares, &Settings::default(), |_| Bed::default()),
+            claimed: RefCell::new(lanes.clone()),
             lanes,
             queues: (0..=LANES).map(queue).collect(),
             priorities,
@@ -216,6 +230,8 @@ impl World {
             turn: Cell::new(0),
             here: Cell::new(None),
             marked: RefCell::new(CpuSet::new()),
+            isolated: RefCell::new(CpuSet::new()),
+            asked: RefCell::default(),
             has_ended: Cell::new(false),
             unplaced: RefCell::default(),
             dismissed: RefCell::default(),
@@ -311,9 +327,20 @@ impl QueueWorld for &World {
         !self.has_ended.get()
     }
 
-    fn hold_unplaced(&self, item: Piece) -> Result<(), Piece> {
-        let is_any_open = self.queues.iter().any(|queue| queue.is_open.get());
-        self.unplaced.borrow_mut().hold(item, is_any_open)
+    fn is_claimed(&self, cpu: CpuId) -> bool {
+        self.claimed.borrow().contains(cpu)
+    }
+
+    fn isolated(&self) -> CpuSet {
+        self.isolated.borrow().clone()
+    }
+
+    fn with_unplaced<R>(&self, change: impl FnOnce(&mut Unplaced<Piece>) -> R) -> R {
+        change(&mut self.unplaced.borrow_mut())
+    }
+
+    fn ask_ksoftirqd(&self, cpu: CpuId) {
+        self.asked.borrow_mut().push(cpu.index());
     }
 
     fn dismiss(&self, item: Piece) {
