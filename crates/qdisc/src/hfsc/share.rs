@@ -49,7 +49,8 @@ impl LinkShare {
         }
     }
 
-    /// Idle, with other curves that are to begin where it was.
+    /// Idle, with other curves. When it joins again, they begin where it was; alone, where the idle siblings
+    /// got to if that is further, which takes nothing from any of them: who joins later begins beside it.
     pub(super) fn replaced(&self, config: &HfscClass) -> Self {
         Self { virtual_time: self.virtual_time, ..self.forgotten(config) }
     }
