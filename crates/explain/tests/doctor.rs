@@ -77,6 +77,7 @@ const HOSTS: &[(&str, &[(Severity, &str)])] = &[
             (NOTE, "cpuset-partition-isolated"),
             (NOTE, "cpuset-partition-root"),
             (NOTE, "rt-throttling"),
+            (NOTE, "deep-idle"),
         ],
     ),
     (
@@ -316,17 +317,36 @@ fn proposals_keep_what_is_named_now() {
     }
 }
 
-/// Goal: ticks are skewed unless the parameter is missing or 0. Method: a host with it appended.
+/// Goal: what the command line already does is no finding, and each value that does not do it leaves the
+/// finding. Method: a host with words appended to its command line, and its driver of idle states.
 #[test]
-fn skewed_ticks_are_no_finding() {
-    for (appended, is_found) in [("", true), (" skew_tick=0", true), (" skew_tick=1", false)] {
-        let root = scratch("skew");
+fn what_the_command_line_does_is_no_finding() {
+    for (id, driver, appended, is_found) in [
+        ("skew-tick", "intel_idle", "", true),
+        ("skew-tick", "intel_idle", "skew_tick=0", true),
+        ("skew-tick", "intel_idle", "skew_tick=1", false),
+        ("deep-idle", "intel_idle", "", true),
+        ("deep-idle", "none", "", false),
+        ("deep-idle", "intel_idle", "intel_idle.max_cstate=1", false),
+        ("deep-idle", "intel_idle", "intel_idle.max_cstate=2", true),
+        ("deep-idle", "intel_idle", "processor.max_cstate=1", true),
+        ("deep-idle", "acpi_idle", "processor.max_cstate=1", false),
+        ("deep-idle", "acpi_idle", "processor.max_cstate=0", false),
+        ("deep-idle", "acpi_idle", "processor.max_cstate=3", true),
+        ("deep-idle", "acpi_idle", "intel_idle.max_cstate=0", true),
+        ("deep-idle", "acpi_idle", "intel_idle.max_cstate=1", true),
+        ("deep-idle", "acpi_idle", "idle=nomwait", true),
+        ("deep-idle", "acpi_idle", "idle=halt", false),
+        ("deep-idle", "acpi_idle", "idle=poll", false),
+    ] {
+        let root = scratch("command-line");
         let _ = copy(&host_dir("telco-6.12"), &root).unwrap();
         let file = root.join("proc/cmdline");
         let line = fs::read_to_string(&file).unwrap();
-        fs::write(&file, format!("{}{appended}\n", line.trim_end())).unwrap();
+        fs::write(&file, format!("{} {appended}\n", line.trim_end())).unwrap();
+        fs::write(root.join("sys/devices/system/cpu/cpuidle/current_driver"), driver).unwrap();
         let found = examine(&Facts::read(&root)).findings;
-        assert_eq!(found.iter().any(|one| one.id == "skew-tick"), is_found, "{appended:?}");
+        assert_eq!(found.iter().any(|one| one.id == id), is_found, "{id}: {driver}, {appended:?}");
         fs::remove_dir_all(root).unwrap();
     }
 }

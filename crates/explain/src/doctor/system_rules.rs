@@ -121,15 +121,24 @@ pub(super) fn virtual_machine(facts: &Facts) -> Option<Finding> {
     )
 }
 
+/// Whether the command line keeps CPUs from all deep states, with this driver of idle states. Source:
+/// Documentation/admin-guide/kernel-parameters.txt of 6.12. intel_idle.max_cstate=0 only chooses `acpi_idle`;
+/// idle=nomwait leaves all states.
+fn limits_idle(facts: &Facts, driver: &str) -> bool {
+    let is = |name, values: &[&str]| facts.boot(name).is_some_and(|value| values.contains(&value));
+    let limits_driver = match driver {
+        "intel_idle" => is("intel_idle.max_cstate", &["1"]),
+        "acpi_idle" => is("processor.max_cstate", &["0", "1"]),
+        _ => false,
+    };
+    limits_driver || is("idle", &["poll", "halt"])
+}
+
 /// Deep idle states make the first interrupt late.
 pub(super) fn deep_idle(facts: &Facts) -> Option<Finding> {
     let driver = facts.system.cpuidle_driver.as_ref().filter(|fact| fact.value != "none")?;
     let isolated = facts.isolated();
-    let limited = facts.boot("idle").is_some()
-        || ["intel_idle.max_cstate", "processor.max_cstate"]
-            .iter()
-            .any(|name| facts.boot(name).is_some_and(|value| matches!(value, "0" | "1")));
-    if isolated.is_empty() || limited {
+    if isolated.is_empty() || limits_idle(facts, &driver.value) {
         return None;
     }
     Some(
