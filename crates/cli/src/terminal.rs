@@ -110,6 +110,14 @@ mod tests {
         }
     }
 
+    /// Goal: what is bad looks bad, and a heading is no warning. Method: each style's sequence, written down:
+    /// bold, green, yellow, bold red, faint.
+    #[test]
+    fn each_style_is_its_own_sequence() {
+        let shown = Style::ALL.map(|style| style.of("a").replace(super::ESCAPE, "^"));
+        assert_eq!(shown, ["^[1ma^[0m", "^[32ma^[0m", "^[33ma^[0m", "^[1;31ma^[0m", "^[2ma^[0m"]);
+    }
+
     /// Goal: our colours pass where there are any, and no other sequence ever does.
     #[test]
     fn only_our_colours_pass() {

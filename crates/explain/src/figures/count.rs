@@ -113,3 +113,32 @@ pub(super) fn group_of(event: &Event<'_>) -> Option<(CpuId, u64)> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{EventKind, KINDS, KindCounts};
+
+    /// Goal: a figure is zero, and not unknown, if its events were switched on and none came. Method: each
+    /// kind beside its tracepoint's name; with only that one switched on, only that kind is recorded.
+    #[test]
+    fn a_kind_is_recorded_by_its_own_tracepoint() {
+        let kinds: [(EventKind, &str); KINDS] = [
+            (EventKind::TimerStart, "timer_start"),
+            (EventKind::TimerExpire, "timer_expire_entry"),
+            (EventKind::TimerCancel, "timer_cancel"),
+            (EventKind::SoftirqEntry, "softirq_entry"),
+            (EventKind::SoftirqExit, "softirq_exit"),
+            (EventKind::HrtimerStart, "hrtimer_start"),
+            (EventKind::HrtimerExpire, "hrtimer_expire_entry"),
+            (EventKind::SchedWaking, "sched_waking"),
+            (EventKind::SchedSwitch, "sched_switch"),
+        ];
+        let counts = KindCounts::default();
+        for (_, switched_on) in kinds {
+            for (kind, tracepoint) in kinds {
+                let is_recorded = counts.recorded(&[kind], &[switched_on.to_owned()]);
+                assert_eq!(is_recorded, tracepoint == switched_on, "{kind:?} with {switched_on}");
+            }
+        }
+    }
+}

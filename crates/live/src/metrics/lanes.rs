@@ -68,3 +68,14 @@ impl Machine {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::LaneState;
+
+    /// Goal: a state is shown by its own name. Method: all of them, written down.
+    #[test]
+    fn each_state_has_its_own_name() {
+        assert_eq!(LaneState::ALL.map(LaneState::name), ["awake", "parked", "absent", "unavailable"]);
+    }
+}

@@ -113,6 +113,13 @@ impl OracleTimer {
         }
     }
 
+    /// The run that began last has ended at `now`: until then none but its own thread could begin the next.
+    pub(super) fn end_run(&mut self, now: u64) {
+        for due in [&mut self.due, &mut self.in_call].into_iter().flatten() {
+            due.returned_at = due.returned_at.max(now);
+        }
+    }
+
     /// Whether it waits to run; when no call is under way.
     pub(super) fn is_pending(&self) -> bool {
         self.arms > self.ended + self.fires

@@ -23,7 +23,9 @@ impl RuntimeWorld {
                 break;
             }
             now = self.clock();
+            let number = expired.payload();
             self.act(|actions| self.machine.finish(turn, expired, now, actions));
+            self.timers.borrow_mut()[number as usize].end_run(self.host.moment());
         }
         (ran, now)
     }

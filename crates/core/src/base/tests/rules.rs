@@ -429,6 +429,8 @@ fn the_store_keeps_what_is_in_use() {
     let _ = bases.finish(runs.pop().expect("due"), at(2));
     assert_eq!(bases.remove_timer(id), Ok(()));
     assert_eq!(bases.remove_timer(id), Err(Unknown));
+    let reasons = [Unknown, Pending, Running].map(|error| alloc::format!("{error}"));
+    assert_eq!(reasons, ["the timer was removed before", "the timer is pending", "the timer is running"]);
     let (next, _) = add(&mut bases, 2);
     assert_ne!(next, id);
     assert!(bases.timer(id).is_none() && bases.store().payload(id).is_none());
