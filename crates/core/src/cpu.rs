@@ -72,14 +72,16 @@ impl fmt::Display for CpuError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OutOfRange { number } => {
-                write!(out, "CPU number {number} is out of range 0..{CPU_LIMIT}")
+                write!(out, "CPU number {number} is out of range (expected a number below {CPU_LIMIT})")
             }
             Self::Unexpected { at } => {
                 write!(out, "not a CPU list at byte {at} (expected numbers and ranges, as 0-3,8)")
             }
-            Self::Repetitive { at } => write!(out, "CPU list names the same CPUs over and over (byte {at})"),
+            Self::Repetitive { at } => {
+                write!(out, "CPU list names the same CPUs over and over at byte {at} (expected each once)")
+            }
             Self::Backwards { first, last } => {
-                write!(out, "CPU range {first}-{last} ends before it begins")
+                write!(out, "CPU range {first}-{last} ends before it begins (expected {last}-{first})")
             }
         }
     }

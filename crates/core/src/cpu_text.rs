@@ -191,6 +191,28 @@ mod tests {
         assert_eq!(error, Err(CpuError::Repetitive { at: 34 }));
     }
 
+    /// Goal: a refusal says what is wrong and what was expected. Method: each, written down.
+    #[test]
+    fn each_refusal_says_what_was_expected() {
+        for (error, text) in [
+            (
+                CpuError::OutOfRange { number: 9000 },
+                "CPU number 9000 is out of range (expected a number below 8192)",
+            ),
+            (
+                CpuError::Unexpected { at: 2 },
+                "not a CPU list at byte 2 (expected numbers and ranges, as 0-3,8)",
+            ),
+            (
+                CpuError::Repetitive { at: 34 },
+                "CPU list names the same CPUs over and over at byte 34 (expected each once)",
+            ),
+            (CpuError::Backwards { first: 7, last: 3 }, "CPU range 7-3 ends before it begins (expected 3-7)"),
+        ] {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+
     /// Goal: masks read from the right, in groups of 32. Method: the kernel's spellings.
     #[test]
     fn a_mask_reads_from_the_right() {

@@ -380,8 +380,11 @@ fn a_garbled_host_is_reported_file_by_file() {
         ("/proc/cmdline", "leads out of the root"),
         ("/sys/devices/system/cpu/possible", "leads out of the root"),
         ("/proc/sys/kernel/timer_migration", "not UTF-8 text"),
-        ("/sys/devices/system/cpu/online", "CPU number 4000000000 is out of range 0..8192"),
-        ("/proc/self/status", "CPU range 7-3 ends before it begins"),
+        (
+            "/sys/devices/system/cpu/online",
+            "CPU number 4000000000 is out of range (expected a number below 8192)",
+        ),
+        ("/proc/self/status", "CPU range 7-3 ends before it begins (expected 3-7)"),
         ("/sys/kernel/mm/ksm/run", "not a regular file"),
     ] {
         let there = facts.unreadable.iter().any(|(one, why)| one == path && why == reason);

@@ -245,10 +245,7 @@ impl fmt::Display for SysfsError {
             Expected::Possible => {
                 write!(out, "missing or empty (expected a list of the CPUs below {CPU_LIMIT}, as 0-7)")
             }
-            Expected::List { error: error @ CpuError::Unexpected { .. } } => write!(out, "{error}"),
-            Expected::List { error } => {
-                write!(out, "{error} (expected a list of the CPUs below {CPU_LIMIT}, as 0-7)")
-            }
+            Expected::List { error } => write!(out, "{error}"),
             Expected::Nodes => {
                 write!(out, "not a list of nodes (expected numbers below {NODE_LIMIT}, at least one, as 0-1)")
             }

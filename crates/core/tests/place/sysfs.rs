@@ -99,24 +99,6 @@ proptest! {
     }
 }
 
-/// Goal: whatever is wrong with a list of CPUs, the error says what and what was expected, once. Method: a
-/// list of each kind.
-#[test]
-fn an_error_in_a_list_says_what_was_expected() {
-    for (list, what) in [
-        ("0-x", "not a CPU list at byte 2 (expected"),
-        ("7-0", "CPU range 7-0 ends before it begins (expected"),
-        ("9999", "CPU number 9999 is out of range 0..8192 (expected"),
-    ] {
-        let mut files = eight();
-        let file = format!("{CPUS}/cpu0/topology/thread_siblings_list");
-        files.insert(file.clone(), list.to_owned());
-        let text = read(&files).expect_err(list).to_string();
-        assert!(text.starts_with(&format!("{file}: {what}")), "{text}");
-        assert_eq!(text.matches("expected").count(), 1, "{text}");
-    }
-}
-
 /// Goal: the default of each missing file, as the documentation of `read` has it. Method: remove files by
 /// the end of their name.
 #[test]

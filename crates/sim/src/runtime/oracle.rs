@@ -115,7 +115,7 @@ impl OracleTimer {
 
     /// The run that began last has ended at `now`: until then none but its own thread could begin the next.
     pub(super) fn end_run(&mut self, now: u64) {
-        for due in [&mut self.due, &mut self.in_call].into_iter().flatten() {
+        if let Some(due) = &mut self.due {
             due.returned_at = due.returned_at.max(now);
         }
     }
