@@ -3,8 +3,9 @@
 
 use super::killer::Killer::{self, Test};
 use super::killer::Mutant;
-use super::killer::Suite::{LiveUnits, Machine, Site};
+use super::killer::Suite::{LiveUnits, Machine, Runtimes, Site};
 
+const EXPIRE: &str = "crates/core/src/base/expire.rs";
 const ALARM: &str = "crates/core/src/machine/alarm.rs";
 const ARM: &str = "crates/core/src/machine/arm.rs";
 const CONTROL: &str = "crates/core/src/machine/control.rs";
@@ -169,6 +170,33 @@ pub(super) const WAITING: &[Mutant] = &[
         right: "if change.is_exact_first || self",
         wrong: "if change.is_exact_first && change.was_idle || self",
         killers: &[Test(Machine, "hotplug::an_heir_is_told_of_exact_timers")],
+    },
+    Mutant {
+        name: "heir-not-told-at-the-end",
+        rule: "an heir is told of an exact timer whose run ended after its CPU had left",
+        file: TURN,
+        right: "if change.is_exact_first && base.cpu != runner {",
+        wrong: "if change.is_exact_first && base.cpu == runner {",
+        killers: &[Test(Machine, "hotplug::an_heir_is_told_of_an_exact_timer_that_ran")],
+    },
+    Mutant {
+        name: "due-in-run-not-told",
+        rule: "an exact timer that was due while it ran on a CPU that was marked is told at the end of the run",
+        file: EXPIRE,
+        right: "matches!(due, Due::Exact(..)) && self.runner.is_none();",
+        wrong: "matches!(due, Due::Tick(..)) && self.runner.is_none();",
+        killers: &[Test(Machine, "absence::an_exact_timer_that_was_due_while_it_ran_is_told")],
+    },
+    Mutant {
+        name: "doze-beyond-exact",
+        rule: "a lane that dozes is told of exact timers",
+        file: SLOTS,
+        right: "if !is_exact && base.kind != BaseKind::Local {",
+        wrong: "if base.kind != BaseKind::Local {",
+        killers: &[
+            Test(Machine, "lanes::only_a_lane_that_dozes_is_interrupted"),
+            Test(Runtimes, "random_runtimes_keep_their_promises"),
+        ],
     },
     Mutant {
         name: "one-base-first",

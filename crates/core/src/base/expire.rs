@@ -267,7 +267,8 @@ impl<T: Copy> Base<T> {
                 self.runs.make_ready(due);
                 // No other CPU may be there to see it.
                 let token = if may_take { self.take(expired.runner) } else { None };
-                (token, self.renewed())
+                let is_exact_first = matches!(due, Due::Exact(..)) && self.runner.is_none();
+                (token, ExpiryChange { is_exact_first, ..self.renewed() })
             }
         }
     }

@@ -8,7 +8,7 @@ use super::slot_words::{DozeUntil, StandaloneFlag};
 use super::stall_deadline::StallDeadline;
 use crate::place::Policy;
 use crate::tmigr::CpuState;
-use crate::{Actions, CpuId, CpuSet, IsolationReport, Machine, Nanos, RawLock, Settings};
+use crate::{Actions, BaseId, BaseKind, CpuId, CpuSet, IsolationReport, Machine, Nanos, RawLock, Settings};
 use alloc::boxed::Box;
 
 /// What a call of [`Sleeper::kick`] came to.
@@ -70,11 +70,9 @@ impl<S: Sleeper> LaneSlot<S> {
         self.standalone.is_set()
     }
 
-    /// A pinned or an exact timer was put on this CPU's base, for `at`: wakes the owner if it dozes beyond
-    /// that. By the thread that armed it, after the arm; a CPU that sleeps in the hierarchy is kicked by the
-    /// arm's actions. Cost: a fence and a load.
+    /// Wakes the owner if it dozes beyond `at`.
     #[inline]
-    pub fn interrupt_doze(&self, at: Nanos) {
+    fn interrupt_doze(&self, at: Nanos) {
         if self.doze.is_later_than(at) {
             let _ = self.world.kick();
         }
@@ -136,6 +134,20 @@ impl<S: Sleeper> LaneTable<S> {
     #[must_use]
     pub fn slot(&self, cpu: CpuId) -> Option<&LaneSlot<S>> {
         self.slots.get(cpu.index())?.as_ref()
+    }
+
+    /// A timer was put on `base`, to run at `at`: wakes the lane of its CPU if that is awake in the
+    /// hierarchy, so that no action asks for it, but dozes beyond `at` and keeps this timer more exactly
+    /// than its ticks: it is exact, or pinned. Returns the slot of such a timer. After every arm, by the
+    /// thread that made it. Cost: a compare; a fence and a load for such timers; nothing without lanes.
+    #[inline]
+    pub fn after_arm(&self, base: BaseId, is_exact: bool, at: Nanos) -> Option<&LaneSlot<S>> {
+        if !is_exact && base.kind != BaseKind::Local {
+            return None;
+        }
+        let slot = self.slot(base.cpu)?;
+        slot.interrupt_doze(at);
+        Some(slot)
     }
 
     /// All of them, lowest CPU first.

@@ -10,7 +10,9 @@
 //! `run_timer_softirq`.
 
 use super::Machine;
-use crate::base::{BaseCaller, BaseId, BaseKind, ExpiredTimer, RunnerToken, TimerName, earliest};
+use crate::base::{
+    BaseCaller, BaseId, BaseKind, ExpiredTimer, ExpiryChange, RunnerToken, TimerName, earliest,
+};
 use crate::sync::interleave;
 use crate::tmigr::Pulled;
 use crate::{Actions, CpuId, Nanos, RawLock};
@@ -186,9 +188,21 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return;
         }
         let finished = self.bases.finish(expired, BaseCaller { cpu: Some(turn.cpu), now });
-        self.publish_change(finished.base, finished.change, actions);
+        self.publish_end(finished.base, turn.cpu, finished.change, actions);
         turn.tokens.extend(finished.token);
         self.after_run(finished.base, turn.cpu, now, actions);
+    }
+
+    /// A run on `runner` has ended. Its exact timer may wait on the base of another CPU only now, which may
+    /// wait beyond it, awake or idle: the base was adopted meanwhile, or the timer is due again, and `runner`
+    /// was marked absent. Tests: `hotplug::an_heir_is_told_of_an_exact_timer_that_ran`,
+    /// `absence::an_exact_timer_that_was_due_while_it_ran_is_told`.
+    #[inline]
+    fn publish_end(&self, base: BaseId, runner: CpuId, change: ExpiryChange, actions: &mut Actions) {
+        self.publish_change(base, change, actions);
+        if change.is_exact_first && base.cpu != runner {
+            self.kick_unless_stuck(base.cpu, actions);
+        }
     }
 
     /// A timer of `base` that was armed again while it ran on `runner` came to rest there, though that CPU
@@ -228,7 +242,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 return self.next_expired_with(turn, At { now, actions }, take);
             }
         };
-        self.publish_change(base, popped.change, actions);
+        self.publish_end(base, turn.cpu, popped.change, actions);
         self.after_run(base, turn.cpu, now, actions);
         if popped.expired.is_some() {
             turn.left -= 1;

@@ -4,7 +4,7 @@ use crate::lock::was_interrupted;
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::tmigr::CpuState;
-use quietcore_core::{BaseKind, Context, IdleDecision, MarkOutcome, TimerOptions};
+use quietcore_core::{BaseKind, Context, Expiry, IdleDecision, MarkOutcome, TimerOptions};
 use std::rc::Rc;
 
 /// Goal: a CPU that was marked, and turns, is awake again, though it has nothing to run. Method: marked
@@ -40,6 +40,34 @@ fn going_idle_and_waking_up_end_a_mark() {
         scene.arm_pinned((1, 20), 1, 2);
         assert_eq!(scene.kicks(), [cpu(1)], "it sleeps for ever");
         scene.machine.check();
+    }
+}
+
+/// Goal: an exact timer that became due while it ran on a CPU that was marked meanwhile is told at the end of
+/// that run to the CPU whose base it is on, which found nothing to run before; one of ticks is left to its
+/// tick, and who is not absent runs it itself. Method: CPU 0 runs a timer of CPU 1, which arms it again.
+#[test]
+fn an_exact_timer_that_was_due_while_it_ran_is_told() {
+    for (is_exact, is_marked) in [(true, true), (true, false), (false, true)] {
+        let mut scene = Scene::of(2);
+        let (exact, coarse) = (scene.add_exact(TimerOptions::new(), 1), scene.add(TimerOptions::new(), 1));
+        let arm = |scene: &mut Scene, at, context| match is_exact {
+            true => scene.arm_as(exact, Expiry::at(ms(at).0), context),
+            false => scene.arm(coarse, at, context),
+        };
+        let _ = arm(&mut scene, 3, Context::near(cpu(1), ms(0)));
+        scene.idle(1, 0);
+        let expired = scene.start(0, 7);
+        scene.machine.exit_idle(cpu(1), ms(7));
+        let _ = arm(&mut scene, 7, Context::near(cpu(1), ms(7)));
+        if is_marked {
+            assert_eq!(scene.mark(0), MarkOutcome::Marked);
+        }
+        assert_eq!(scene.turn(1, 8), [], "it runs");
+        let _ = scene.kicks();
+        let next = scene.finish_and_next(0, expired, 8);
+        assert_eq!(next.map(|expired| expired.payload()), (!is_marked).then_some(1));
+        assert_eq!(scene.kicks(), if is_exact && is_marked { vec![cpu(1)] } else { vec![] });
     }
 }
 

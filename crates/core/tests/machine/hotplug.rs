@@ -123,6 +123,45 @@ fn an_heir_is_told_of_exact_timers() {
     }
 }
 
+/// Goal: the same for a timer that was running when its CPU left, and was armed again: the heir is told when
+/// the run has ended. Method: CPU 1 runs a timer of CPU 2, arms it again before or after CPU 2 leaves, and
+/// ends the run in both ways; the heir is CPU 0, which is awake or idle, or CPU 1 itself.
+#[test]
+fn an_heir_is_told_of_an_exact_timer_that_ran() {
+    for case in 0..32_u32 {
+        let [is_exact, is_idle, goes_on, is_late, is_own] = [0, 1, 2, 3, 4].map(|bit| case >> bit & 1 == 1);
+        let (runner, other) = if is_own { (0, 1) } else { (1, 0) };
+        let mut scene = Scene::of(3);
+        let (exact, coarse) = (scene.add_exact(TimerOptions::new(), 1), scene.add(TimerOptions::new(), 1));
+        let arm = |scene: &mut Scene, at, context| match is_exact {
+            true => scene.arm_as(exact, Expiry::at(ms(at).0), context),
+            false => scene.arm(coarse, at, context),
+        };
+        let _ = arm(&mut scene, 3, Context::on(cpu(2), ms(0)));
+        [2, other].into_iter().for_each(|index| scene.idle(index, 0));
+        let expired = scene.start(runner, 5);
+        if !is_idle {
+            scene.machine.exit_idle(cpu(other), ms(5));
+        }
+        if is_late {
+            scene.machine.offline(cpu(2), ms(5), &mut scene.actions).expect("it is online");
+        }
+        let armed = arm(&mut scene, 7, Context::on(cpu(runner), ms(5)));
+        assert_eq!(armed.base.cpu, cpu(2), "it stays until its run has ended");
+        if !is_late {
+            scene.machine.offline(cpu(2), ms(5), &mut scene.actions).expect("it is online");
+        }
+        let _ = scene.kicks();
+        if goes_on {
+            assert!(scene.finish_and_next(runner, expired, 5).is_none());
+        } else {
+            scene.finish(runner, expired, 5);
+        }
+        let is_told = is_exact && !is_own;
+        assert_eq!(scene.kicks(), if is_told { vec![cpu(0)] } else { vec![] }, "{case}");
+    }
+}
+
 /// Goal: the moment of an arm is an old one only where the delay counted from there ends in the finest level.
 /// Method: both sides of 62 ticks; an old moment is not taken back.
 #[test]

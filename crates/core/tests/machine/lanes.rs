@@ -9,7 +9,7 @@ use quietcore_core::lane::{
     Sleeper,
 };
 use quietcore_core::tmigr::CpuState;
-use quietcore_core::{Arm, BaseKind, Context, CpuId, CpuSet, Nanos, Settings, TimerOptions};
+use quietcore_core::{Arm, BaseId, BaseKind, Context, CpuId, CpuSet, Nanos, Settings, TimerOptions};
 use std::cell::Cell;
 
 /// `stall_after` of the usual settings, and the tick after which the sentinel looks, in ms.
@@ -198,7 +198,8 @@ fn a_lane_that_stays_is_watched() {
     assert_eq!(lanes.word(), Some(ms(1 + SENTINEL)));
 }
 
-/// Goal: the doze word asks for kicks as long as the lane dozes, and no longer. Method: a doze, and its end.
+/// Goal: a lane is interrupted as long as it dozes, and no longer, by timers that it keeps more exactly than
+/// its ticks. Method: a doze, arms of each kind, and its end.
 #[test]
 fn only_a_lane_that_dozes_is_interrupted() {
     let mut lanes = Lanes::new(1);
@@ -207,12 +208,23 @@ fn only_a_lane_that_dozes_is_interrupted() {
     lanes.wake(0, Nanos(2));
     assert_eq!(first, IdleUntil::Sleep { until: None });
     assert_eq!(lanes.idle(0, Nanos(3)), IdleUntil::Stay { until: ms(1) }, "the end of the tick");
-    lanes.slot(0).interrupt_doze(ms(1));
+    let tell = |lanes: &Lanes, kind, is_exact, at| {
+        lanes.table.after_arm(BaseId { cpu: cpu(0), kind }, is_exact, at).is_some()
+    };
+    assert!(tell(&lanes, BaseKind::Guest, true, ms(1)));
     assert_eq!(lanes.kicked()[0], 0, "it is up by then");
-    lanes.slot(0).interrupt_doze(Nanos(500));
-    assert_eq!(lanes.kicked()[0], 1);
+    for (kind, is_exact, is_told) in [
+        (BaseKind::Global, false, false),
+        (BaseKind::Guest, false, false),
+        (BaseKind::Global, true, true),
+        (BaseKind::Guest, true, true),
+        (BaseKind::Local, false, true),
+    ] {
+        assert_eq!(tell(&lanes, kind, is_exact, Nanos(500)), is_told, "{kind:?} {is_exact}");
+        assert_eq!(lanes.kicked()[0], u32::from(is_told), "{kind:?} {is_exact}");
+    }
     lanes.wake(0, Nanos(700));
-    lanes.slot(0).interrupt_doze(Nanos(800));
+    let _ = tell(&lanes, BaseKind::Global, true, Nanos(800));
     assert_eq!((lanes.slot(0).dozes(), lanes.kicked()[0]), (false, 0), "it is up");
 }
 

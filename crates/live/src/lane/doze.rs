@@ -4,13 +4,12 @@ use crate::machine::Machine;
 use quietcore_core::{BaseId, Nanos};
 
 impl Machine {
-    /// A pinned or an exact timer was put on `base`, to run at `at`: its CPU's lane is woken if it is awake
-    /// in the hierarchy, so that no action asks for it, but dozes beyond `at`. After the arm; by any thread.
-    /// Cost: a fence and a load; nothing without lanes.
+    /// A timer was put on `base`, to run at `at`, by this thread. Cost: that of [`LaneTable::after_arm`].
+    ///
+    /// [`LaneTable::after_arm`]: quietcore_core::lane::LaneTable::after_arm
     #[inline]
-    pub(crate) fn interrupt_doze(&self, base: BaseId, at: Nanos) {
-        let Some(slot) = self.lanes.slot(base.cpu) else { return };
-        slot.interrupt_doze(at);
+    pub(crate) fn after_arm(&self, base: BaseId, is_exact: bool, at: Nanos) {
+        let Some(slot) = self.lanes.table().after_arm(base, is_exact, at) else { return };
         if self.timer_raise.calls()
             && slot.is_standalone()
             && self.current_cpu().is_none_or(|(cpu, _)| cpu != base.cpu)

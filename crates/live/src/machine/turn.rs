@@ -65,12 +65,11 @@ impl Machine {
             if self.lanes.queue(turn.cpu()).is_some_and(|queue| queue.realtime_waiting().is_some()) {
                 turn.end_early();
             }
-            let next_run = call.as_ref().and_then(|(call, planned)| call.follow(*planned, now));
+            if let Some((call, planned)) = &call {
+                call.follow(*planned, now);
+            }
             let at = At { now, actions: &mut actions };
             next = self.core.finish_and_next_with(turn, expired, at, take);
-            if let Some(at) = next_run.filter(|_| base.cpu != runner) {
-                self.interrupt_doze(base, at);
-            }
             if let Some((call, _)) = call {
                 for waker in self.run_ends.finished() {
                     self.guarded(runner, || waker.wake());

@@ -199,9 +199,7 @@ unsafe fn arm<K: TimerKind>(entry: &WakeEntry<K>, deadline: Nanos, now: Nanos) -
     let timer = unsafe { TimerRef::new(entry.address()) };
     let armed = machine.act(|actions| machine.core.arm(timer, at, machine.context(now), actions));
     let armed = armed.expect(KNOWN);
-    if K::IS_EXACT {
-        machine.interrupt_doze(armed.base, deadline);
-    }
+    machine.after_arm(armed.base, K::IS_EXACT, deadline);
     armed.was_pending
 }
 

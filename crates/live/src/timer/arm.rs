@@ -14,7 +14,7 @@ use super::raw::{RawTimer, TimerPtr, with_either};
 use super::rearm::{RearmGuard, RunPlan};
 use crate::machine::ArmError;
 use crate::{CpuId, Nanos};
-use quietcore_core::{Actions, Arm, ArmMode, ArmTarget, Armed, BaseKind, Context};
+use quietcore_core::{Actions, Arm, ArmMode, ArmTarget, Armed, Context};
 use quietcore_wheel::Shape;
 
 /// Of a coarse timer: beyond this many ticks the wheel would hand it out early. Half of the wheel's reach,
@@ -137,9 +137,7 @@ impl TimerPtr {
         let (machine, is_exact) = (timer.machine(), timer.is_exact());
         // From here on the timer may be gone.
         let Armed { base, was_pending } = machine.act(enqueue)?;
-        if is_exact || base.kind == BaseKind::Local {
-            machine.interrupt_doze(base, at);
-        }
+        machine.after_arm(base, is_exact, at);
         Ok(was_pending)
     }
 
@@ -212,29 +210,22 @@ impl TimerPtr {
         if machine.check_alive().is_err() {
             return;
         }
-        machine.act(|actions| {
-            let mut rearm = timer.rearm.lock();
-            if timer.is_pending() {
-                return;
+        let mut locked = timer.rearm.lock();
+        if timer.is_pending() {
+            return;
+        }
+        let Some(at) = locked.next(plan, now) else { return };
+        timer.rearm.due.store(at);
+        // Refused when it was shut down.
+        let _ = self.tell(at, move |actions| {
+            let armed = self.enqueue(Arm::reduce(at), machine.context(now), actions);
+            if armed.as_ref().is_ok_and(|armed| armed.was_pending) {
+                // Another thread armed it meanwhile. The earlier arm counts; the base knows when.
+                timer.rearm.due.store(now);
             }
-            if let Some(at) = rearm.next(plan, now) {
-                timer.rearm.due.store(at);
-                // Refused when it was shut down.
-                let armed = self.enqueue(Arm::reduce(at), machine.context(now), actions);
-                if armed.is_ok_and(|armed| armed.was_pending) {
-                    // Another thread armed it meanwhile. The earlier arm counts; the base knows when.
-                    timer.rearm.due.store(now);
-                }
-            }
+            drop(locked);
+            armed
         });
-    }
-
-    /// Called by the runner, as `follow` is. Returns when the timer that is already armed again expires, if a
-    /// dozing lane may have to look before its next tick.
-    pub(super) fn next_to_tell(self) -> Option<Nanos> {
-        let timer = self.timer();
-        let is_precise = timer.is_exact() || timer.is_pinned();
-        (is_precise && timer.is_pending()).then(|| timer.rearm.due.load())
     }
 }
 

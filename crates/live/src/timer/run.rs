@@ -131,16 +131,10 @@ impl DueCallback {
     }
 
     /// Arms the timer again, if another run follows, before the machine is told that this run is over.
-    /// Returns the moment of the next run if the lane of its base has to be told: that lane does not see the
-    /// timer before this run is over.
     #[inline]
-    pub(crate) fn follow(&self, plan: RunPlan, now: Nanos) -> Option<Nanos> {
-        if plan == RunPlan::Released {
-            return None;
-        }
-        if self.timer.timer().rearm.follows() {
+    pub(crate) fn follow(&self, plan: RunPlan, now: Nanos) {
+        if plan != RunPlan::Released && self.timer.timer().rearm.follows() {
             self.timer.follow(plan, now);
         }
-        self.timer.next_to_tell()
     }
 }

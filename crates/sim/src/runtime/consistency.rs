@@ -17,7 +17,31 @@ impl RuntimeWorld {
     pub(super) fn is_inconsistent(&self) -> Option<String> {
         let what =
             self.is_marked_in_vain().or_else(|| self.is_dozing_awake()).or_else(|| self.is_unwatched());
-        what.or_else(|| self.is_open_in_vain()).or_else(|| self.is_item_late())
+        let what = what.or_else(|| self.is_open_in_vain()).or_else(|| self.is_item_late());
+        what.or_else(|| self.is_waiting_beyond())
+    }
+
+    /// A lane waits beyond a timer that it alone keeps in time: an exact one, as others look with their
+    /// ticks, or a pinned one. Nothing is on its way to it. What was due when the wait began may have been
+    /// with a lane that was stopped.
+    fn is_waiting_beyond(&self) -> Option<String> {
+        if self.acting.get() > 0 || !none_is_held() || self.is_over.get() {
+            return None;
+        }
+        self.lanes.all().find_map(|slot| {
+            let (cpu, parker) = (slot.cpu(), &slot.world.parker);
+            let wait = self.signs[cpu.index()].waits.get()?;
+            let is_beyond = |next: &Nanos| wait.since < *next && wait.until.is_none_or(|until| *next < until);
+            let next = self.machine.next_event(cpu).filter(is_beyond)?;
+            // Else it is about to be up.
+            let is_down = wait.until.is_none_or(|until| self.host.moment() < until.0) && !parker.is_kicked();
+            if !is_down || self.machine.is_marked(cpu) {
+                return None;
+            }
+            let timers = self.timers.borrow();
+            let what = timers.iter().position(|timer| timer.needs_lane(cpu, next, wait.until, &self.plan))?;
+            Some(format!("CPU {cpu} waits {wait:?}, and its timer {what} is due at {}", next.0))
+        })
     }
 
     /// A lane that was marked though it had said in time that it turns.

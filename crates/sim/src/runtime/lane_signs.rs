@@ -1,6 +1,14 @@
 //! What the world knows of a lane without asking the core.
 
+use quietcore_core::Nanos;
 use std::cell::Cell;
+
+/// A wait of a lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LaneWait {
+    pub(super) since: Nanos,
+    pub(super) until: Option<Nanos>,
+}
 
 /// Of one CPU.
 #[derive(Debug, Default)]
@@ -11,6 +19,8 @@ pub(super) struct LaneSigns {
     pub(super) blocks: Cell<bool>,
     /// It was marked when it was last looked at.
     pub(super) was_marked: Cell<bool>,
+    /// While it waits: since when, and until when without a kick.
+    pub(super) waits: Cell<Option<LaneWait>>,
     /// A thread drives it, which knows that.
     pub(super) is_driven: Cell<bool>,
     /// When it last looked for an item.

@@ -1,5 +1,6 @@
 //! The thread at a CPU: turns, waits, blocks, leaves its CPU and comes back.
 
+use super::lane_signs::LaneWait;
 use super::place::Place;
 use super::world::{CLOCK, RuntimeWorld};
 use quietcore_core::lane::{IdleUntil, Lane, LaneLook};
@@ -225,7 +226,11 @@ impl RuntimeWorld {
         let until: IdleUntil = self.act(|actions| driver.lane.handle_idle(here, now, has_more, actions));
         self.note(|| format!("waits: {until:?}"));
         self.is_idle(driver.slot);
-        place.sleep(until.until());
+        let signs = &self.signs[driver.slot.cpu().index()];
+        let (since, until) = (Nanos(self.host.moment()), until.until());
+        signs.waits.set(Some(LaneWait { since, until }));
+        place.sleep(until);
+        signs.waits.set(None);
         self.note(|| "is up".to_owned());
         // A program that waits for other things, too, may do something here.
         self.may_fork(10);

@@ -8,7 +8,7 @@
 use super::plan::RuntimePlan;
 use super::schedule::Held;
 use super::switch::ThreadId;
-use quietcore_core::{CpuId, Precision};
+use quietcore_core::{CpuId, Nanos, Precision};
 
 const US: u64 = 1_000;
 
@@ -164,6 +164,28 @@ impl OracleTimer {
     pub(super) fn latest(&self, plan: &RuntimePlan) -> Option<u64> {
         let due = self.due.filter(|_| self.is_pending() && self.in_call.is_none())?;
         Some(self.promised(due, plan) + usual(plan))
+    }
+
+    /// Whether the lane of `cpu`, whose bases are due at `next`, must not wait until `until`: this is an
+    /// exact timer that waits there, or one that is pinned there and should be run before.
+    pub(super) fn needs_lane(
+        &self,
+        cpu: CpuId,
+        next: Nanos,
+        until: Option<Nanos>,
+        plan: &RuntimePlan,
+    ) -> bool {
+        let Some(due) = self.due.filter(|_| self.is_pending() && self.in_call.is_none()) else {
+            return false;
+        };
+        let is_here = self.promise == TimerPromise::Exact && due.at == next.0;
+        let is_late = || until.is_none_or(|until| self.promised(due, plan) < until.0);
+        is_here || self.keeper == Keeper::Lane(cpu) && is_late()
+    }
+
+    /// Whether a call for it is under way: each timer has one at a time.
+    pub(super) fn is_in_call(&self) -> bool {
+        self.in_call.is_some()
     }
 
     /// By when its precision says that it runs. What an arm asks of others happens before it returns.

@@ -83,6 +83,11 @@ impl RuntimeWorld {
     }
 
     fn arm(&self, number: u32, at: Nanos, context: Context) {
+        if self.timers.borrow()[number as usize].is_in_call() {
+            return;
+        }
+        // Until its lane was told, it need not know.
+        self.acting.set(self.acting.get() + 1);
         self.timers.borrow_mut()[number as usize].begin_arm(at.0, self.host.moment());
         let (key, was_isolated) = (self.keys[number as usize], self.isolated.borrow().clone());
         let armed = self.act(|actions| match key {
@@ -91,7 +96,7 @@ impl RuntimeWorld {
         });
         let armed = armed.expect("it exists");
         self.note(|| format!("armed {number} for {} on {:?}: {armed:?}", at.0, context));
-        let is_pinned = {
+        {
             let mut timers = self.timers.borrow_mut();
             let timer = &mut timers[number as usize];
             timer.end_arm(armed.was_pending, self.host.moment());
@@ -102,20 +107,17 @@ impl RuntimeWorld {
                 true => Keeper::Perhaps(cpu),
                 false => Keeper::Nobody,
             };
-            timer.is_pinned
-        };
-        self.counts.borrow_mut().arms += 1;
-        let is_told = is_pinned || matches!(key, CoreTimer::Exact(_));
-        if let Some(slot) = self.lanes.slot(armed.base.cpu).filter(|_| is_told) {
-            slot.interrupt_doze(at);
         }
+        self.counts.borrow_mut().arms += 1;
+        let _ = self.lanes.after_arm(armed.base, matches!(key, CoreTimer::Exact(_)), at);
+        self.acting.set(self.acting.get() - 1);
         if let Some(what) = self.timers.borrow()[number as usize].is_wrong() {
             self.violate(format!("timer {number}: {what}"));
         }
     }
 
     fn cancel(&self, number: u32) {
-        if self.is_child() {
+        if self.is_child() || self.timers.borrow()[number as usize].is_in_call() {
             return;
         }
         let now = self.clock();

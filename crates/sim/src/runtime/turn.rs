@@ -56,8 +56,8 @@ impl RuntimeWorld {
             self.raise_somewhere();
         }
         self.wake_now_and_then(10);
-        // Of a lane's own timers some go on, as periods do.
-        if let Some(cpu) = cpu.filter(|cpu| self.is_of(number, *cpu)).filter(|_| self.chance(50)) {
+        // Some go on, as periods do, whichever lane runs them.
+        if let Some(cpu) = cpu.filter(|_| self.chance(50)) {
             self.arm_on_lane(number, cpu, now);
         }
     }

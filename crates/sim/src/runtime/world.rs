@@ -268,12 +268,6 @@ impl RuntimeWorld {
         self.plan.strangers_timers() + cpu.index() as u32 * u32::from(self.plan.lane_timers)
     }
 
-    /// Whether timer `number` is one of `cpu`'s own.
-    pub(super) fn is_of(&self, number: u32, cpu: CpuId) -> bool {
-        let first = self.first_of(cpu);
-        (first..first + u32::from(self.plan.lane_timers)).contains(&number)
-    }
-
     pub(super) fn chance(&self, percent: u32) -> bool {
         self.host.random(100) < u64::from(percent)
     }
