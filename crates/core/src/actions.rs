@@ -26,6 +26,8 @@ pub struct Actions {
     alarm: Option<Nanos>,
     /// The deadline word was changed.
     must_program: bool,
+    /// Something was asked for since it was made; most calls ask for nothing.
+    is_asked: bool,
 }
 
 const _: () = assert!(size_of::<Actions>() <= 64);
@@ -35,9 +37,9 @@ impl Actions {
     /// call does.
     #[inline]
     pub fn new(cpu_limit: u16) -> Self {
-        let words = usize::from(cpu_limit).div_ceil(WORD).saturating_sub(1);
+        let words = usize::from(cpu_limit.saturating_sub(1)) / WORD;
         let more = if words == 0 { Box::default() } else { vec![0; words].into() };
-        Self { kicks: 0, more, first: words, alarm: None, must_program: false }
+        Self { kicks: 0, more, first: words, alarm: None, must_program: false, is_asked: false }
     }
 
     /// Asks for `cpu` to look again at once. Twice is as good as once.
@@ -46,6 +48,7 @@ impl Actions {
     /// When `cpu` is not below the limit given to [`new`](Self::new), rounded up to 64.
     pub fn kick(&mut self, cpu: CpuId) {
         let (word, bit) = (cpu.index() / WORD, cpu.index() % WORD);
+        self.is_asked = true;
         match word.checked_sub(1) {
             None => self.kicks |= 1 << bit,
             Some(word) => {
@@ -58,6 +61,7 @@ impl Actions {
     /// Asks that some CPU that may pull is awake at `expires`: no CPU in the hierarchy will be. The earliest
     /// of several counts.
     pub fn set_alarm(&mut self, expires: Nanos) {
+        self.is_asked = true;
         self.alarm = Some(self.alarm.map_or(expires, |alarm| alarm.min(expires)));
     }
 
@@ -83,7 +87,7 @@ impl Actions {
     /// Asks that the timer of the [deadline](crate::lane::Deadline::program) is programmed: a moment that it
     /// follows was changed.
     pub const fn program_timer(&mut self) {
-        self.must_program = true;
+        (self.must_program, self.is_asked) = (true, true);
     }
 
     /// Whether the timer of the deadline is to be programmed, once.
@@ -97,7 +101,8 @@ impl Actions {
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.kicks == 0 && self.first == self.more.len() && self.alarm.is_none() && !self.must_program
+        !self.is_asked
+            || self.kicks == 0 && self.first == self.more.len() && self.alarm.is_none() && !self.must_program
     }
 }
 

@@ -145,6 +145,12 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         self.locked_base(id).next_expiry.load()
     }
 
+    /// Whether it is due by `now`, without a lock.
+    #[inline]
+    pub(crate) fn is_due(&self, id: BaseId, now: Nanos) -> bool {
+        self.locked_base(id).next_expiry.is_by(now)
+    }
+
     /// When `cpu` is due for timers that only it runs, without a lock.
     #[inline]
     pub(crate) fn next_local(&self, cpu: CpuId) -> Option<Nanos> {

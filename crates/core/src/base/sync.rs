@@ -105,6 +105,13 @@ impl NextExpiry {
         from_word(self.0.load(Ordering::Relaxed))
     }
 
+    /// Whether that is `now` or before; of what never comes not even at the last moment that there is.
+    #[inline]
+    pub(super) fn is_by(&self, now: Nanos) -> bool {
+        // Relaxed: as above.
+        self.0.load(Ordering::Relaxed) <= now.0.min(NEVER - 1)
+    }
+
     /// For the holder of the base's lock.
     #[inline]
     pub(super) fn store(&self, nanos: u64) {

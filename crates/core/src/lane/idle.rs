@@ -13,6 +13,7 @@ use crate::{Actions, IdleDecision, Nanos, RawLock};
 impl Lane {
     /// Nothing to run at `now`: from now on kicks arrive, and the lane may wait for as long as this says.
     /// `has_more` is asked when they already do: whether something was left for it, or the machine has ended.
+    #[inline]
     pub fn handle_idle<L: RawLock, T: Copy, S: Sleeper>(
         &mut self,
         at: LaneContext<'_, L, T, S>,
@@ -81,6 +82,7 @@ impl Lane {
     }
 
     /// Waits without telling the hierarchy, until `until` or what is due before that.
+    #[inline]
     fn doze<L: RawLock, T: Copy, S: Sleeper>(
         &mut self,
         at: LaneContext<'_, L, T, S>,
@@ -124,6 +126,7 @@ impl Lane {
 
     /// There is something to run, or the wait is over, for whatever reason. Not while it is awake. What is
     /// due is the next [turn's](Self::handle_turn).
+    #[inline]
     pub fn handle_wake<L: RawLock, T: Copy, S: Sleeper>(
         &mut self,
         at: LaneContext<'_, L, T, S>,
@@ -155,6 +158,7 @@ impl Lane {
     }
 
     /// Kicks are not wanted any more, whatever becomes of the lane.
+    #[inline]
     pub fn refuse_kicks<S: Sleeper>(&self, slot: &LaneSlot<S>) {
         slot.doze.end();
         if !self.waiting.is_awake() {

@@ -76,8 +76,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Cost: a few loads; no lock.
     #[must_use]
     pub fn handle_tick(&self, cpu: CpuId, now: Nanos) -> bool {
-        let next = |kind| self.bases.next_expiry(BaseId { cpu, kind });
-        let is_due = |kind| next(kind).is_some_and(|next| next <= now);
+        let is_due = |kind| self.bases.is_due(BaseId { cpu, kind }, now);
         self.flags(cpu).is_marked()
             || BaseKind::ALL.into_iter().any(is_due)
             || self.is_pulling() && self.hierarchy.requires_handle_remote(cpu, now)
@@ -106,7 +105,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         (turn.started, turn.left, turn.remote_is_due) = (now, TIMER_BUDGET, self.is_pulling());
         for kind in BaseKind::ALL {
             let id = BaseId { cpu, kind };
-            if self.bases.next_expiry(id).is_some_and(|next| next <= now) {
+            if self.bases.is_due(id, now) {
                 turn.tokens.extend(self.bases.collect_and_take(id, cpu, BaseCaller { cpu: Some(cpu), now }));
             }
         }

@@ -112,11 +112,10 @@ impl LaneDriver {
         current::looked_at_clock(now);
         let here = self.here();
         if self.state.is_marked(here) {
-            self.machine.act(|actions| self.state.handle_return(here, now, actions));
+            self.return_from_mark(now);
         }
         if self.state.is_tick_over(now) {
-            let look = self.machine.act(|actions| self.state.handle_tick(here, now, actions));
-            self.after_look(look, now);
+            self.look_around(now);
         }
         if !self.state.handle_turn(here, now) {
             self.machine.turns_again(self.cpu(), now);
@@ -129,8 +128,25 @@ impl LaneDriver {
         ran
     }
 
+    #[cold]
+    fn return_from_mark(&mut self, now: Nanos) {
+        let here = self.here();
+        self.machine.act(|actions| self.state.handle_return(here, now, actions));
+    }
+
+    #[cold]
+    fn look_around(&mut self, now: Nanos) {
+        let here = self.here();
+        let look = self.machine.act(|actions| self.state.handle_tick(here, now, actions));
+        self.after_look(look, now);
+    }
+
     /// What follows when the lane has looked around, and the core's actions were carried out.
+    #[inline]
     pub(super) fn after_look(&self, look: LaneLook, now: Nanos) {
+        if !look.looked_around {
+            return;
+        }
         if look.marked > 0 {
             self.machine.report_stalls(now);
         }

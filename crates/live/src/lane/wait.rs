@@ -36,6 +36,7 @@ impl LaneDriver {
         }
     }
 
+    #[inline(never)]
     fn wake_up(&mut self, now: Nanos) {
         if self.machine.is_forked() {
             return self.state.abandon();
