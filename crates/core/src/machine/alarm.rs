@@ -1,8 +1,9 @@
 //! Which CPU wakes up when no CPU is awake, or none that is awake turns.
 //!
 //! A tree in which no CPU is awake asks its world for an alarm; a world with a sentinel tells of a silence.
-//! Both times the answer is a kick of the lowest parked CPU, which then pulls, watches and marks. Which of
-//! the parked ones it is makes no difference to the timers; the lowest is one that every CPU finds.
+//! Both times the answer is a kick of the lowest parked CPU that is not at work in its own locks, which then
+//! pulls, watches and marks. Which of the parked ones it is makes no difference to the timers; the lowest is
+//! one that every CPU finds.
 //!
 //! Source: docs/design/PROTOCOL.md, section 4; the kernel needs neither, as its idle CPUs program their own
 //! timers and its busy ones have interrupts.
@@ -64,8 +65,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if self.mark_all_stalled(now, actions) {
             return false;
         }
-        let mut cpus = (0..self.bases.cpu_count()).map(CpuId);
-        match cpus.find(|cpu| self.hierarchy.try_cpu_state(*cpu) == Some(CpuState::Parked)) {
+        let is_parked = |cpu: &CpuId| self.hierarchy.try_cpu_state(*cpu) == Some(CpuState::Parked);
+        match self.to_be_kicked((0..self.bases.cpu_count()).map(CpuId).filter(is_parked)) {
             Some(cpu) => actions.kick(cpu),
             None => self.ask_again(now, actions),
         }
@@ -92,14 +93,24 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Waits for no lock: a CPU that was stopped inside its record's lock is no help.
     fn waker(&self) -> Waker {
-        let mut parked = None;
-        for cpu in (0..self.bases.cpu_count()).map(CpuId) {
-            match self.hierarchy.try_cpu_state(cpu) {
-                Some(CpuState::Awake) => return Waker::Awake,
-                Some(CpuState::Parked) if parked.is_none() => parked = Some(cpu),
-                Some(CpuState::Parked | CpuState::Absent | CpuState::Unavailable) | None => {}
-            }
+        let cpus = || (0..self.bases.cpu_count()).map(CpuId);
+        let is = |state| move |cpu: &CpuId| self.hierarchy.try_cpu_state(*cpu) == Some(state);
+        if cpus().any(|cpu| is(CpuState::Awake)(&cpu)) {
+            return Waker::Awake;
         }
-        parked.map_or(Waker::Nobody, Waker::Parked)
+        self.to_be_kicked(cpus().filter(is(CpuState::Parked))).map_or(Waker::Nobody, Waker::Parked)
+    }
+
+    /// Which of those that are `parked` wakes up: one that was stopped on its way there, inside the locks of
+    /// its bases, only if there is no other.
+    fn to_be_kicked(&self, parked: impl Iterator<Item = CpuId>) -> Option<CpuId> {
+        let mut first = None;
+        for cpu in parked {
+            if self.try_lock_bases(cpu).is_some() {
+                return Some(cpu);
+            }
+            first = first.or(Some(cpu));
+        }
+        first
     }
 }

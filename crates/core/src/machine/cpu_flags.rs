@@ -6,7 +6,7 @@
 //! | `MARKED` | the marker and the CPU itself; `MARK_INCOMPLETE` with it | the bases' locks, or none |
 //! | `MARKED_BY_OTHER` | the same: `MARKED` was not the CPU's own doing | the same |
 //! | `TAKES_TIMERS`, `ONLINE` | hotplug and isolation | the lock of control |
-//! | `MARK_INCOMPLETE`, `REVOKE`, `PUBLISH`: *repairs* that the next watcher makes | any CPU that watches | see below |
+//! | `MARK_INCOMPLETE`, `REVOKE`, `PUBLISH`, `STUCK`: *repairs* that the next watcher makes | any CPU | see below |
 //!
 //! Invariants (model `models.rs`): an incomplete mark is a mark; the sum over all CPUs of their repairs is
 //! the machine's count of pending ones, once every caller has followed its [`FlagsChange`].
@@ -34,8 +34,11 @@ const MARKED_BY_OTHER: u32 = 1 << 6;
 /// Its duties were handed over, but its bases could not be locked to complete the mark.
 const MARK_INCOMPLETE: u32 = 1 << 7;
 
+/// It is stalled, active in the hierarchy, and could not be marked: a lock that this needs was not to be had.
+const STUCK: u32 = 1 << 8;
+
 /// What the next watcher has to finish.
-const REPAIRS: u32 = REVOKE | PUBLISH | MARK_INCOMPLETE;
+const REPAIRS: u32 = REVOKE | PUBLISH | MARK_INCOMPLETE | STUCK;
 
 /// A value of the word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +76,10 @@ impl FlagsSnapshot {
 
     pub(super) const fn is_unpublished(self) -> bool {
         self.has(PUBLISH)
+    }
+
+    pub(super) const fn is_stuck(self) -> bool {
+        self.has(STUCK)
     }
 
     pub(super) const fn is_marked_by_other(self) -> bool {
@@ -171,9 +178,19 @@ impl CpuFlags {
         self.change(PUBLISH, 0)
     }
 
+    /// It could not be marked. By a watcher; no lock.
+    pub(super) fn transition_to_stuck(&self) -> FlagsChange {
+        self.change(0, STUCK)
+    }
+
+    /// It turns again, or was marked. By a watcher; no lock.
+    pub(super) fn transition_to_not_stuck(&self) -> FlagsChange {
+        self.change(STUCK, 0)
+    }
+
     /// It comes online, awake. Tokens of its earlier life and what is unpublished stay noted.
     pub(super) fn transition_to_awake(&self) -> FlagsChange {
-        self.change(MARKED | MARKED_BY_OTHER | MARK_INCOMPLETE | IDLE, 0)
+        self.change(MARKED | MARKED_BY_OTHER | MARK_INCOMPLETE | STUCK | IDLE, 0)
     }
 
     /// Hotplug or isolation changed what it takes. Under the lock of control.

@@ -12,13 +12,14 @@
 use super::Machine;
 use super::cpu_bases::CpuBases;
 use crate::base::earliest;
+use crate::tmigr::Busy;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What a CPU with nothing to do should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a CPU that oversleeps is late for its timers"]
 pub enum IdleDecision {
-    /// The next expiry is at most a tick away: keep the tick, or spin.
+    /// The next expiry is at most a tick away, or the CPU could not go idle now: keep the tick, or spin.
     Stay {
         /// When it is.
         next: Nanos,
@@ -73,7 +74,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             // It is idle in the hierarchy and stays so: what it published and when it wakes up must hold.
             None => before(global, local),
         };
-        let first = if self.is_pulling() { self.hierarchy.deactivate(cpu, publish) } else { publish };
+        let first = match self.is_pulling().then(|| self.hierarchy.try_deactivate(cpu, publish)) {
+            None => publish,
+            Some(Ok(first)) => first,
+            Some(Err(Busy)) => return self.retry_idle(cpu, earliest(local, global), now),
+        };
         let decision = self.idle_until(earliest(local, first), now);
         if let IdleDecision::Stay { .. } = decision
             && !was_idle
@@ -93,6 +98,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         self.watch[cpu.index()].sleep_until(until);
         decision
+    }
+
+    /// A thread was stopped inside a lock that `cpu` needs to go idle: it keeps its tick, and tries again with
+    /// the next. If it was idle before, it is so still, and wakes up for what it had to.
+    #[cold]
+    fn retry_idle(&self, cpu: CpuId, own: Option<Nanos>, now: Nanos) -> IdleDecision {
+        let first = earliest(own, self.hierarchy.wakeup(cpu));
+        let next = earliest(first, Some(self.next_tick(now))).unwrap_or(now).max(now);
+        self.watch[cpu.index()].sleep_until(Some(next));
+        IdleDecision::Stay { next }
     }
 
     /// `cpu` has something to run. By the CPU itself, before it does.
@@ -124,7 +139,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             drop(bases);
             return self.enter_idle(cpu, now);
         }
-        let first = self.hierarchy.stand_down(cpu, global);
+        let Ok(first) = self.hierarchy.try_stand_down(cpu, global) else {
+            return self.retry_idle(cpu, earliest(local, global), now);
+        };
         bases.set_idle(true);
         let until = earliest(local, bases.next_exact());
         self.watch[cpu.index()].sleep_until(until);

@@ -191,6 +191,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.watch[cpu.index()].flags.load()
     }
 
+    /// Whether something could not be done as a lock was not to be had, and is noted in a CPU's flags.
+    #[inline]
+    fn has_repairs(&self) -> bool {
+        self.pending_repairs.get() != 0
+    }
+
     fn count_repairs(&self, change: FlagsChange) {
         self.pending_repairs.add(change.repairs_added());
     }

@@ -1,14 +1,14 @@
 //! Publishing: when the first global expiry of a CPU that is not awake changes, the hierarchy learns of it,
 //! or the CPU is kicked.
 //!
-//! Each way exists twice: one that waits for the locks, and one (`try_*`) for CPUs that watch others, which
-//! wait for no lock that a stopped CPU may hold.
+//! Each way exists twice: one that waits for the locks of the CPU's bases, and one (`try_*`) for CPUs that
+//! watch others. Neither waits for the events of a group, where any thread may be stopped.
 
 use super::Machine;
 use super::arm::Promptness;
 use crate::base::{BaseId, BaseKind, ExpiryChange, earliest};
-use crate::tmigr::CpuState;
-use crate::{Actions, CpuId, RawLock};
+use crate::tmigr::{Busy, CpuState};
+use crate::{Actions, CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// A base is due earlier than was known: if its CPU is idle, the hierarchy or the CPU must learn of it.
@@ -29,9 +29,28 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return;
         }
         let next = earliest(global.next_expiry(), guest.next_expiry());
-        let first = self.hierarchy.publish(cpu, next);
+        let published = self.hierarchy.try_publish(cpu, next);
+        if published.is_err() {
+            // Before the locks are given back: one that is stopped after that has left the note.
+            self.count_repairs(self.watch[cpu.index()].flags.transition_to_unpublished());
+        }
         drop((guest, global));
-        self.ask_for_alarm(first, actions);
+        match published {
+            Ok(first) => self.ask_for_alarm(first, actions),
+            Err(Busy) => self.wake_for_unpublished(cpu, next, actions),
+        }
+    }
+
+    /// The hierarchy could not learn that `cpu` has `next` first: a thread was stopped inside a lock. It is
+    /// noted, each CPU that is awake tries again, and none sleeps before that has succeeded. So that one is
+    /// awake, `cpu` itself wakes up; if it cannot, the alarm wakes another. Tests: `site::stopped`.
+    #[cold]
+    fn wake_for_unpublished(&self, cpu: CpuId, next: Option<Nanos>, actions: &mut Actions) {
+        if self.flags(cpu).is_marked() {
+            self.ask_for_alarm(next, actions);
+        } else {
+            actions.kick(cpu);
+        }
     }
 
     /// Tells of a base that is due earlier, without waiting; says whether it could.

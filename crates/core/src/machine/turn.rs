@@ -14,7 +14,7 @@ use crate::base::{
     BaseCaller, BaseId, BaseKind, ExpiredTimer, ExpiryChange, RunnerToken, TimerName, earliest,
 };
 use crate::sync::interleave;
-use crate::tmigr::Pulled;
+use crate::tmigr::{Busy, Pulled};
 use crate::{Actions, CpuId, Nanos, RawLock};
 use alloc::collections::VecDeque;
 
@@ -79,7 +79,24 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let is_due = |kind| self.bases.is_due(BaseId { cpu, kind }, now);
         self.flags(cpu).is_marked()
             || BaseKind::ALL.into_iter().any(is_due)
-            || self.is_pulling() && self.hierarchy.requires_handle_remote(cpu, now)
+            || self.is_pulling()
+                && (self.hierarchy.requires_handle_remote(cpu, now)
+                    || self.has_repairs() && self.due_and_unseen(now).next().is_some())
+    }
+
+    /// The CPUs on which something is due that no migrator may see: the hierarchy could not learn of it, or
+    /// the migrator is stalled and could not be marked.
+    #[cold]
+    fn due_and_unseen(&self, now: Nanos) -> impl Iterator<Item = CpuId> + '_ {
+        let cpus = move || (0..self.bases.cpu_count()).map(CpuId);
+        let is_any_stuck = cpus().any(|cpu| self.flags(cpu).is_stuck());
+        let is_unseen = move |cpu| is_any_stuck || self.flags(cpu).is_unpublished();
+        let is_pulled = |cpu| {
+            let flags = self.flags(cpu);
+            (flags.is_idle() || flags.is_marked()) && !self.bases.is_unavailable(cpu)
+        };
+        let is_due = move |cpu| self.bases.next_global(cpu).is_some_and(|next| next <= now);
+        cpus().filter(move |cpu| is_due(*cpu) && is_unseen(*cpu) && is_pulled(*cpu))
     }
 
     /// Collects what is due on the CPU's own bases; [`next_expired`](Self::next_expired) hands it out. By the
@@ -281,7 +298,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn pull(&self, turn: &mut Turn, now: Nanos) {
         let cpu = turn.cpu;
         let tokens = &mut turn.tokens;
-        self.hierarchy.handle_remote(cpu, now, &mut |target| {
+        let mut pull = |target| {
             // Another CPU may be stopped inside one of these: its turn comes at the next tick.
             let lock = |kind| self.bases.try_lock(BaseId { cpu: target, kind });
             let Some(mut global) = lock(BaseKind::Global) else { return Pulled::Left };
@@ -301,9 +318,18 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             // published now stays due: it is looked at again at the next tick.
             match self.hierarchy.try_publish(target, next) {
                 Ok(_) => Pulled::Published,
-                Err(_) => Pulled::Left,
+                Err(Busy) => Pulled::Left,
             }
-        });
+        };
+        self.hierarchy.handle_remote(cpu, now, &mut pull);
+        if self.has_repairs() {
+            for target in self.due_and_unseen(now) {
+                // Looked up each time, as in `Hierarchy::handle_remote`.
+                if !self.bases.is_unavailable(cpu) {
+                    let _ = pull(target);
+                }
+            }
+        }
     }
 
     /// `cpu` turns, though it has looked for nothing since: between two pieces of other work. By the CPU

@@ -3,11 +3,12 @@
 //!
 //! Both calls may come from any thread, under the record's lock, because this machine keeps whether a CPU is
 //! idle in the hierarchy; the kernel reads it from the CPU itself and so has to run there. Both are
-//! idempotent. Joiners come before leavers, by the caller. Source: Linux 6.19, kernel/time/timer_migration.c.
+//! idempotent, and wait for the locks that they need. Joiners come before leavers, by the caller. Source: Linux 6.19, kernel/time/timer_migration.c.
 
-use super::event::{TreeChild, TreeEvent};
+use super::event::TreeChild;
 use super::hierarchy::Hierarchy;
-use super::record::Presence;
+use super::presence::waited;
+use super::record::{AtBusyGroup, Presence};
 use super::walk::Walker;
 use crate::sync::interleave;
 use crate::{CpuId, Nanos, RawLock};
@@ -24,10 +25,10 @@ impl<L: RawLock> Hierarchy<L> {
             return None;
         }
         if record.presence == Presence::Awake {
-            return self.walk_up(TreeChild::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);
+            let child = TreeChild::Cpu { is_active: true, event: None };
+            return waited(self.walk_up(child, this.leaf(), Walker::Awake, AtBusyGroup::Waits));
         }
-        record.published = next;
-        self.publish_up(next.map(|expires| TreeEvent { expires, cpu }), this.leaf())
+        waited(self.publish_event(cpu, &mut record, next, AtBusyGroup::Waits))
     }
 
     /// `cpu` takes no part from now on.
@@ -43,7 +44,6 @@ impl<L: RawLock> Hierarchy<L> {
             return None;
         }
         this.set_wakeup(None);
-        let was = record.presence;
-        self.leave(cpu, &mut record, was, None)
+        self.exclude(cpu, &mut record)
     }
 }

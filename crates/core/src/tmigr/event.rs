@@ -14,8 +14,9 @@
 //! an array; no shortcut for an ignored event of the CPU itself, whose two forms in the kernel each lost
 //! timers.
 
+use super::record::{AtBusyGroup, Busy};
 use super::state::{CHILDREN, ChildMask, GroupWord};
-use crate::lock::Locked;
+use crate::lock::{Locked, LockedGuard};
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, interleave};
 use crate::time::{NEVER, from_word, to_word};
 use crate::{CpuId, Nanos, RawLock};
@@ -197,18 +198,23 @@ impl<L: RawLock> Group<L> {
     /// Interleaving L (KERNEL: "race L"): the last CPU goes idle and finds no event here, while an idle CPU
     /// queues one. Both come through this lock after they changed the word or before they read it: the second
     /// sees the first. Test: `site::race_l_last_idle_against_new_timer`.
-    pub(crate) fn update_event(&self, mask: ChildMask, child: &TreeChild<'_, L>) -> EventUpdate {
+    pub(super) fn update_event(
+        &self,
+        mask: ChildMask,
+        child: &TreeChild<'_, L>,
+        at_busy: AtBusyGroup,
+    ) -> Result<EventUpdate, Busy> {
         interleave!(BeforeGroupLock);
         let below = match child {
             TreeChild::Cpu { .. } => None,
-            TreeChild::Group(group) => Some((group, group.events.lock_remote())),
+            TreeChild::Group(group) => Some((group, group.lock_events(at_busy)?)),
         };
-        let mut events = self.events.lock_remote();
+        let mut events = self.lock_events(at_busy)?;
         // The states are read here, after both locks.
         let event = match (child, &below) {
-            (TreeChild::Cpu { is_active: true, .. }, _) => return EventUpdate::ChildIsActive,
+            (TreeChild::Cpu { is_active: true, .. }, _) => return Ok(EventUpdate::ChildIsActive),
             (TreeChild::Cpu { event, .. }, _) => *event,
-            (_, Some((group, _))) if group.word.load().is_active() => return EventUpdate::ChildIsActive,
+            (_, Some((group, _))) if group.word.load().is_active() => return Ok(EventUpdate::ChildIsActive),
             (_, Some((group, below))) => group.refresh(below),
             (_, None) => None,
         };
@@ -216,18 +222,29 @@ impl<L: RawLock> Group<L> {
         // Relaxed: see `ignore`.
         self.ignored.fetch_and(!mask.bits(), Ordering::Relaxed);
         let first = self.refresh(&events);
-        if self.word.load().is_active() {
+        Ok(if self.word.load().is_active() {
             EventUpdate::GroupIsActive
         } else {
             EventUpdate::GroupIsIdle(first)
+        })
+    }
+
+    fn lock_events(&self, at_busy: AtBusyGroup) -> Result<LockedGuard<'_, L, TreeEvents>, Busy> {
+        match at_busy {
+            AtBusyGroup::Waits => Ok(self.events.lock_remote()),
+            AtBusyGroup::Ends => self.events.try_lock_remote().ok_or(Busy),
         }
     }
 
-    /// The first event that is due by `now`, of a child that is not in `skipped`.
-    pub(crate) fn first_due(&self, now: Nanos, skipped: u8) -> Option<(ChildMask, TreeEvent)> {
+    /// The first event that is due by `now`, of a child that is not in `skipped`. Waits for no lock.
+    pub(super) fn try_first_due(
+        &self,
+        now: Nanos,
+        skipped: u8,
+    ) -> Result<Option<(ChildMask, TreeEvent)>, Busy> {
         interleave!(BeforeGroupLock);
-        let events = self.events.lock_remote();
+        let events = self.lock_events(AtBusyGroup::Ends)?;
         self.refresh(&events);
-        events.first(self.ignored() | skipped).filter(|(_, event)| event.expires <= now)
+        Ok(events.first(self.ignored() | skipped).filter(|(_, event)| event.expires <= now))
     }
 }

@@ -2,6 +2,8 @@
 
 use super::event::TreeChild;
 use super::hierarchy::Hierarchy;
+use super::presence::waited;
+use super::record::AtBusyGroup;
 use super::shape::GroupId;
 use super::walk::Walker;
 use crate::sync::interleave;
@@ -44,6 +46,7 @@ impl<L: RawLock> Hierarchy<L> {
         let group = &self.groups[old_root.index()];
         interleave!(AfterLink);
         let _ = group.word.load_in_order();
-        let _ = self.walk_up(TreeChild::Group(group), group.parent(), Walker::Other);
+        let child = TreeChild::Group(group);
+        waited(self.walk_up(child, group.parent(), Walker::Other, AtBusyGroup::Waits));
     }
 }

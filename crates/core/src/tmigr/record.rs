@@ -33,6 +33,8 @@ pub(super) struct CpuRecord {
     pub(super) is_available: bool,
     /// What this CPU's event says, while it is parked or absent.
     pub(super) published: Option<Nanos>,
+    /// A group's events were not to be had when that was to be changed: not all groups above know the same.
+    pub(super) is_half_published: bool,
 }
 
 impl CpuRecord {
@@ -64,6 +66,7 @@ impl<L: RawLock> MigrationCpu<L> {
                 presence: Presence::Awake,
                 is_available: false,
                 published: None,
+                is_half_published: false,
             }),
         }
     }
@@ -91,6 +94,15 @@ impl<L: RawLock> MigrationCpu<L> {
     }
 }
 
-/// A lock was not to be had within its bound.
+/// A lock was not to be had within its bound: its holder may be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Busy;
+
+/// What a walk does at the events of a group, inside whose lock another thread may be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtBusyGroup {
+    /// Waits: control, and worlds in which no thread is stopped.
+    Waits,
+    /// Ends there.
+    Ends,
+}

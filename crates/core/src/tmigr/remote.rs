@@ -5,12 +5,15 @@
 //! code runs, and a puller that is stopped anywhere leaves the event where others find it. The kernel takes
 //! the event out first and has to put it back; here an event goes only when its CPU's base was seen to.
 //!
+//! A puller waits for no events: where another thread holds them and may be stopped, it tries each idle CPU
+//! below instead.
+//!
 //! Source: Linux 6.12, kernel/time/timer_migration.c, `tmigr_handle_remote`, `tmigr_quick_check`.
 
 use super::event::{Link, TreeEvent};
 use super::hierarchy::Hierarchy;
-use super::record::Presence;
-use super::state::ChildMask;
+use super::record::{Busy, Presence};
+use super::state::{CHILDREN, ChildMask};
 use crate::base::earliest;
 use crate::sync::interleave;
 use crate::{CpuId, Nanos, RawLock};
@@ -93,10 +96,14 @@ impl<L: RawLock> Hierarchy<L> {
         // `site::available::a_puller_that_leaves_pulls_no_more`.
         let mut pull = |target: CpuId| if self.is_unavailable(cpu) { Pulled::Left } else { pull(target) };
         let mut link = this.leaf();
+        let mut level = 0;
         while let Some((group, mask)) = link {
-            if !self.pull_due(group, mask.bits(), now, &mut pull) {
-                break;
+            match self.try_pull_due(group, mask.bits(), now, &mut pull) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(Busy) => self.pull_all_idle(group, level, &mut pull),
             }
+            level += 1;
             interleave!(BeforeParent);
             link = self.groups[group].parent();
         }
@@ -128,22 +135,44 @@ impl<L: RawLock> Hierarchy<L> {
     }
 
     /// Pulls what is due in one group; says whether the child `mask` is still the one to do so.
-    fn pull_due(&self, group: usize, mask: u8, now: Nanos, pull: &mut dyn FnMut(CpuId) -> Pulled) -> bool {
+    fn try_pull_due(
+        &self,
+        group: usize,
+        mask: u8,
+        now: Nanos,
+        pull: &mut dyn FnMut(CpuId) -> Pulled,
+    ) -> Result<bool, Busy> {
         let group = &self.groups[group];
         let mut skipped = 0;
         let mut last: Option<TreeEvent> = None;
         loop {
             let word = group.word.load();
             if word.migrator().is_some_and(|migrator| migrator.bits() != mask) {
-                return false;
+                return Ok(false);
             }
             interleave!(BeforePull);
-            let Some((child, event)) = group.first_due(now, skipped) else { return true };
+            let Some((child, event)) = group.try_first_due(now, skipped)? else { return Ok(true) };
             // An event that stays as it was is another CPU's for this time.
             if last == Some(event) || pull(event.cpu) == Pulled::Left {
                 skipped |= child.bits();
             }
             last = Some(event);
+        }
+    }
+
+    /// Pulls from each idle CPU below a group whose events cannot be read now, whether it has an event or not.
+    fn pull_all_idle(&self, group: usize, level: usize, pull: &mut dyn FnMut(CpuId) -> Pulled) {
+        let group = &self.groups[group];
+        for mask in (0..CHILDREN as u8).filter_map(ChildMask::new) {
+            let Some(child) = group.child(mask) else { continue };
+            if group.word.load().active() & mask.bits() != 0 {
+                continue;
+            }
+            if level == 0 {
+                let _ = pull(CpuId(child as u16));
+            } else {
+                self.pull_all_idle(child, level - 1, pull);
+            }
         }
     }
 

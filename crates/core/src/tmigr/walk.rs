@@ -7,10 +7,13 @@
 //!
 //! The walker that makes a group idle writes its event one level up before it goes on, so the events of idle
 //! CPUs are always known at the lowest active group above them, or at the root. Locks: a CPU's record is held
-//! by the caller; groups' words need none, their events one or two at a time.
+//! by the caller; groups' words need none, their events one or two at a time. A walk that does not wait ends
+//! with [`Busy`] at events that another thread holds: the bits below say what the child was then, and the
+//! caller takes that back with a walk of its own or sees to it that the walk is made again.
 
 use super::event::{EventUpdate, Link, TreeChild, TreeEvent};
 use super::hierarchy::Hierarchy;
+use super::record::{AtBusyGroup, Busy};
 use crate::sync::interleave;
 use crate::{Nanos, RawLock};
 
@@ -31,7 +34,8 @@ impl<L: RawLock> Hierarchy<L> {
         child: TreeChild<'_, L>,
         link: Option<Link>,
         walker: Walker,
-    ) -> Option<Nanos> {
+        at_busy: AtBusyGroup,
+    ) -> Result<Option<Nanos>, Busy> {
         let (mut child, mut link) = (child, link);
         while let Some((parent, mask)) = link {
             let group = &self.groups[parent];
@@ -42,19 +46,19 @@ impl<L: RawLock> Hierarchy<L> {
                     group.ignore(mask);
                 }
                 if !transition.is_change() {
-                    return None;
+                    return Ok(None);
                 }
             } else {
                 // Interleaving E: this child leaves a group in which another is active, and is delayed before
                 // it writes its event; the other leaves, too, and carries up what it finds. So the group's
                 // state under the lock decides, not the one that the transition left: the last writer goes
                 // on. Test: `site::walks::two_go_idle_in_one_group`.
-                match group.update_event(mask, &child) {
+                match group.update_event(mask, &child, at_busy)? {
                     EventUpdate::GroupIsIdle(event) => first = event.map(|event| event.expires),
                     EventUpdate::ChildIsActive | EventUpdate::GroupIsActive
                         if transition.after.is_active() =>
                     {
-                        return None;
+                        return Ok(None);
                     }
                     EventUpdate::ChildIsActive | EventUpdate::GroupIsActive => {}
                 }
@@ -62,11 +66,11 @@ impl<L: RawLock> Hierarchy<L> {
             interleave!(BeforeParent);
             link = group.parent();
             if link.is_none() {
-                return first;
+                return Ok(first);
             }
             child = TreeChild::Group(group);
         }
-        None
+        Ok(None)
     }
 
     /// Writes an idle CPU's event and carries it up to where a CPU is awake. Returns the first expiry of a
@@ -74,19 +78,26 @@ impl<L: RawLock> Hierarchy<L> {
     ///
     /// It goes on upwards without an event, too: others may be waiting in the same group for their turn.
     /// Test: `site::deactivate_ignored_own_event_hides_sibling`.
-    pub(super) fn publish_up(&self, event: Option<TreeEvent>, link: Option<Link>) -> Option<Nanos> {
+    pub(super) fn publish_up(
+        &self,
+        event: Option<TreeEvent>,
+        link: Option<Link>,
+        at_busy: AtBusyGroup,
+    ) -> Result<Option<Nanos>, Busy> {
         let mut child = TreeChild::Cpu { is_active: false, event };
         let mut link = link;
         while let Some((parent, mask)) = link {
             let group = &self.groups[parent];
-            let EventUpdate::GroupIsIdle(first) = group.update_event(mask, &child) else { return None };
+            let EventUpdate::GroupIsIdle(first) = group.update_event(mask, &child, at_busy)? else {
+                return Ok(None);
+            };
             interleave!(BeforeParent);
             link = group.parent();
             if link.is_none() {
-                return first.map(|event| event.expires);
+                return Ok(first.map(|event| event.expires));
             }
             child = TreeChild::Group(group);
         }
-        None
+        Ok(None)
     }
 }

@@ -21,6 +21,14 @@ const TICK: u64 = 1_000_000;
 
 const LANES: usize = 4;
 
+/// Ticks within which a timer is run beside a lane that is stopped: it has to be found stalled, at the worst
+/// by a lane that was woken for that, and what it collected has to be taken back.
+const SERVED_WITHIN: u64 = 16;
+
+/// Ticks after which a sentinel tells of a silence, and of a second one.
+const SILENT_AFTER: u64 = 3;
+const SILENT_AGAIN: u64 = 6;
+
 /// Timers.
 pub(crate) const A: usize = 0;
 pub(crate) const B: usize = 1;
@@ -127,7 +135,7 @@ impl Lanes {
 
     /// `lane` arms a timer at tick `now` for tick `expires`.
     pub(crate) fn arm(&self, name: usize, lane: usize, now: u64, expires: u64) {
-        self.arm_in(name, Context::on(id(lane), at(now)), expires);
+        let _ = self.arm_in(name, Context::on(id(lane), at(now)), expires);
     }
 
     /// A thread that is no lane arms a timer on X.
@@ -137,10 +145,10 @@ impl Lanes {
 
     /// A thread that is no lane arms a timer on one.
     pub(crate) fn arm_near(&self, name: usize, lane: usize, now: u64, expires: u64) {
-        self.arm_in(name, Context::near(id(lane), at(now)), expires);
+        let _ = self.arm_in(name, Context::near(id(lane), at(now)), expires);
     }
 
-    fn arm_in(&self, name: usize, context: Context, expires: u64) {
+    fn arm_in(&self, name: usize, context: Context, expires: u64) -> Actions {
         let mut actions = Actions::new(LANES as u16);
         {
             let life = &mut plain(&self.lives)[name];
@@ -149,6 +157,42 @@ impl Lanes {
         let armed =
             self.machine.arm(self.timers[name], at(expires), context, &mut actions).expect("it exists");
         plain(&self.lives)[name].arms += usize::from(!armed.was_pending);
+        actions
+    }
+
+    /// A thread that is no lane arms a timer on one, and while X is stopped the others run it: those that are
+    /// kicked wake up, and those that are awake turn. When none is, a sentinel tells of a silence, and if that
+    /// has kicked X, it wakes up all. From the tick for which it is armed.
+    pub(crate) fn arm_and_serve(&self, name: usize, lane: usize, expires: u64) {
+        let mut actions = self.arm_in(name, Context::near(id(lane), at(expires - 1)), expires);
+        for tick in expires..expires + SERVED_WITHIN {
+            self.machine.handle_alarm(at(tick), &mut actions);
+            if !(1..LANES).any(|lane| self.is_awake(lane)) {
+                match tick - expires {
+                    SILENT_AFTER => {
+                        let _ = self.machine.handle_silence(at(tick), &mut actions);
+                    }
+                    SILENT_AGAIN => (1..LANES).for_each(|lane| actions.kick(id(lane))),
+                    _ => {}
+                }
+            }
+            while let Some(cpu) = actions.take_kick() {
+                if cpu != id(0) && !self.is_awake(cpu.index()) {
+                    self.wake(cpu.index(), tick);
+                }
+            }
+            (1..LANES).filter(|lane| self.is_awake(*lane)).for_each(|lane| self.turn(lane, tick));
+            if plain(&self.lives)[name].done > 0 {
+                return;
+            }
+        }
+        // Nobody can take a timer out of a base whose lock is held.
+        let is_locked = stage::is_any_held_by(0, |lock| self.locks.cpu(lock) == Some(lane));
+        assert!(is_locked, "{} did not run while X was stopped: {}", NAMES[name], self.lives());
+    }
+
+    fn is_awake(&self, lane: usize) -> bool {
+        self.machine.hierarchy().cpu_state(id(lane)) == CpuState::Awake
     }
 
     /// `lane` cancels a timer.
@@ -217,6 +261,12 @@ impl Lanes {
     /// Nothing to run any more.
     pub(crate) fn park(&self, lane: usize, tick: u64) {
         let _ = self.machine.enter_idle(id(lane), at(tick));
+    }
+
+    /// About to block in user code, and back.
+    pub(crate) fn block(&self, lane: usize, tick: u64) {
+        self.machine.go_absent(id(lane), at(tick), &mut Actions::new(LANES as u16));
+        let _ = self.machine.return_from_absence(id(lane), at(tick + 1));
     }
 
     /// Marks that were put off.

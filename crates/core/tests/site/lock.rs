@@ -54,11 +54,6 @@ impl LockNumbers {
         }
     }
 
-    /// Whether it is the lock of a group's events.
-    pub(crate) const fn is_of_group(self, lock: usize) -> bool {
-        lock < self.records
-    }
-
     /// Whose base or record it is the lock of.
     pub(crate) fn cpu(self, lock: usize) -> Option<usize> {
         match lock {

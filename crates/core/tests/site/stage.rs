@@ -191,6 +191,12 @@ pub(crate) fn took(lock: usize) {
     stop_at_lock(&shared, me, state, Point::Took(lock));
 }
 
+/// Whether virtual CPU `cpu` is in such a lock.
+pub(crate) fn is_any_held_by(cpu: usize, is_such: impl Fn(usize) -> bool) -> bool {
+    let (shared, _) = actor().expect("asked by a part");
+    plain(&shared.state).held[cpu].iter().any(|&lock| is_such(lock))
+}
+
 pub(crate) fn gave_back(lock: usize) {
     let Some((shared, me)) = actor() else { return };
     let mut state = shared.state();

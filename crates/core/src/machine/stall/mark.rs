@@ -6,7 +6,7 @@
 
 use super::super::Machine;
 use super::super::cpu_bases::CpuBases;
-use crate::tmigr::CpuState;
+use crate::tmigr::{Busy, CpuState};
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What became of an attempt to mark a CPU absent.
@@ -22,12 +22,17 @@ pub enum MarkOutcome {
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// `cpu` is about to block in user code: other CPUs may run its global timers. By the CPU itself.
+    /// `cpu` is about to block in user code: other CPUs may run its global timers. By the CPU itself. It is
+    /// not marked if a thread was stopped inside a lock that this needs: then it is found to be stalled.
     pub fn go_absent(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
         self.beat(cpu, now);
         let mut bases = self.lock_bases(cpu, Some(cpu));
         let next = bases.next_global();
-        let first = self.hierarchy.go_absent(cpu, next).filter(|_| self.is_pulling());
+        let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
+            self.watch[cpu.index()].busy_marks.count();
+            return;
+        };
+        let first = first.filter(|_| self.is_pulling());
         bases.set_idle(true);
         self.count_repairs(self.watch[cpu.index()].flags.transition_to_marked());
         self.bases.set_absent(cpu, true);
@@ -50,7 +55,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ) -> MarkOutcome {
         let Some(mut bases) = self.try_lock_bases(cpu) else {
             self.watch[cpu.index()].busy_marks.count();
-            self.hand_over_duties(cpu, actions);
+            if self.hand_over_duties(cpu, actions).is_err() {
+                self.note_stuck(cpu);
+            }
             return MarkOutcome::Busy;
         };
         if bases.is_idle() || !is_stuck() {
@@ -59,6 +66,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let next = bases.next_global();
         let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
             self.watch[cpu.index()].busy_marks.count();
+            self.note_stuck(cpu);
             return MarkOutcome::Busy;
         };
         self.complete_absence(cpu, &mut bases);
@@ -79,21 +87,28 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// `cpu` was stopped inside a lock of its bases: its duties in the hierarchy go to others at once, with
     /// what is known of its timers without the lock; the mark is completed when that can be had. It counts as
-    /// marked, so that it comes back by the same way.
-    fn hand_over_duties(&self, cpu: CpuId, actions: &mut Actions) {
-        if self.hierarchy.try_cpu_state(cpu) != Some(CpuState::Awake) {
-            return;
+    /// marked, so that it comes back by the same way. `Err`: they are still its own.
+    fn hand_over_duties(&self, cpu: CpuId, actions: &mut Actions) -> Result<(), Busy> {
+        if self.hierarchy.try_cpu_state(cpu).ok_or(Busy)? != CpuState::Awake {
+            return Ok(());
         }
         let next = self.bases.next_global(cpu);
         self.defer_mark(cpu);
-        // It may have gone idle since: then there are no duties to hand over.
-        if let Ok(first) = self.hierarchy.try_go_absent_from_awake(cpu, next) {
-            self.watch[cpu.index()].marks.count();
-            // Again: in between the CPU, or another watcher, may have found the record as it was before,
-            // and ended a mark that had not been made.
-            self.defer_mark(cpu);
-            self.ask_for_alarm(first, actions);
-        }
+        // Also `Err` if it has gone idle since: then there are no duties to hand over.
+        let first = self.hierarchy.try_go_absent_from_awake(cpu, next)?;
+        self.watch[cpu.index()].marks.count();
+        // Again: in between the CPU, or another watcher, may have found the record as it was before, and
+        // ended a mark that had not been made.
+        self.defer_mark(cpu);
+        self.ask_for_alarm(first, actions);
+        Ok(())
+    }
+
+    /// `cpu` is stalled and could not be marked, so it may still be the migrator of its groups: until it
+    /// turns or is marked, each CPU that is awake looks after all that are idle
+    /// ([`next_expired`](Self::next_expired)). Test: `site::stopped`.
+    fn note_stuck(&self, cpu: CpuId) {
+        self.count_repairs(self.watch[cpu.index()].flags.transition_to_stuck());
     }
 
     /// Without the bases' locks: the mark of `cpu` has to be completed, or ended, by the next watcher.

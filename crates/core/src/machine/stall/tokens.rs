@@ -39,10 +39,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Finishes what other watchers have left undone.
     pub(super) fn finish_repairs(&self, now: Nanos, actions: &mut Actions) {
-        if self.pending_repairs.get() == 0 {
+        if !self.has_repairs() {
             return;
         }
         for cpu in (0..self.bases.cpu_count()).map(CpuId) {
+            if self.flags(cpu).is_stuck() && self.is_not_stuck(cpu, now) {
+                self.count_repairs(self.watch[cpu.index()].flags.transition_to_not_stuck());
+            }
             if self.flags(cpu).is_mark_incomplete() {
                 self.complete_mark(cpu, now, actions);
             }

@@ -28,7 +28,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     pub fn watches_stalled(&self, cpu: CpuId, now: Nanos) -> bool {
         let mut is_stalled = false;
         if self.is_pulling() {
-            is_stalled = self.pending_repairs.get() != 0;
+            is_stalled = self.has_repairs();
             self.hierarchy.watched(cpu, |other| {
                 is_stalled |= self.is_stalled(other, now);
                 true
@@ -87,6 +87,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             }
         }
         turns
+    }
+
+    /// Whether a CPU that could not be marked turns again, or has no duties any more.
+    pub(super) fn is_not_stuck(&self, cpu: CpuId, now: Nanos) -> bool {
+        let state = self.hierarchy.try_cpu_state(cpu);
+        state.is_some_and(|state| state != CpuState::Awake) || !self.is_stalled(cpu, now)
     }
 
     /// Whether `cpu` has not turned for too long.
