@@ -100,6 +100,10 @@ impl<L: RawLock, T> Locked<L, T> {
     }
 }
 
+/// A lock was not to be had within its bound: its holder may be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Busy;
+
 /// Holds a lock until it is dropped.
 #[cfg(not(loom))]
 pub(crate) struct LockedGuard<'a, L: RawLock, T> {

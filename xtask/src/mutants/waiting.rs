@@ -3,7 +3,7 @@
 
 use super::killer::Killer::{self, Test};
 use super::killer::Mutant;
-use super::killer::Suite::{LiveUnits, Machine, Runtimes, Site};
+use super::killer::Suite::{LiveUnits, Machine, Runtimes, Site, Units};
 
 const EXPIRE: &str = "crates/core/src/base/expire.rs";
 const ALARM: &str = "crates/core/src/machine/alarm.rs";
@@ -14,11 +14,136 @@ const MACHINE_IDLE: &str = "crates/core/src/machine/idle.rs";
 const SENTINEL: &str = "crates/core/src/lane/sentinel.rs";
 const SLOTS: &str = "crates/core/src/lane/slots.rs";
 const TURN: &str = "crates/core/src/machine/turn.rs";
+const MARK: &str = "crates/core/src/machine/stall/mark.rs";
+const PUBLISH: &str = "crates/core/src/machine/publish.rs";
+const PRESENCE: &str = "crates/core/src/tmigr/presence.rs";
+const REMOTE: &str = "crates/core/src/tmigr/remote.rs";
+const TOKENS: &str = "crates/core/src/machine/stall/tokens.rs";
 const WATCH: &str = "crates/core/src/machine/stall/watch.rs";
 
 const STOPPED: &[Killer] = &[Test(Site, "stopped::nobody_waits_for_a_lane_that_is_stopped")];
 
 pub(super) const WAITING: &[Mutant] = &[
+    Mutant {
+        name: "mark-of-isolated-ends",
+        rule: "a mark by half is completed though its CPU was isolated since",
+        file: MARK,
+        right: "match self.hierarchy.try_is_absent(cpu) {",
+        wrong: "match self.hierarchy.try_cpu_state(cpu).map(|state| state == CpuState::Absent) {",
+        killers: &[Test(Machine, "absence::a_mark_outlives_an_isolation")],
+    },
+    Mutant {
+        name: "arm-waits-for-group",
+        rule: "an arm waits for no group's events",
+        file: PUBLISH,
+        right: "let published = self.hierarchy.try_publish(cpu, next);",
+        wrong: "let published: Result<_, Busy> = Ok(self.hierarchy.publish(cpu, next));",
+        killers: STOPPED,
+    },
+    Mutant {
+        name: "idle-waits-for-group",
+        rule: "a lane that goes idle waits for no group's events",
+        file: MACHINE_IDLE,
+        right: "self.is_pulling().then(|| self.hierarchy.try_deactivate(cpu, publish))",
+        wrong: "self.is_pulling().then(|| Ok(self.hierarchy.deactivate(cpu, publish)))",
+        killers: STOPPED,
+    },
+    Mutant {
+        name: "block-waits-for-group",
+        rule: "a lane that is about to block waits for no group's events",
+        file: MARK,
+        right: "let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {\n            self.watch[cpu.index()].busy_marks.count();\n            return;\n        };",
+        wrong: "let first = self.hierarchy.go_absent(cpu, next);",
+        killers: STOPPED,
+    },
+    Mutant {
+        name: "unpublished-wakes-no-cpu",
+        rule: "a CPU whose first expiry could not be published is woken",
+        file: PUBLISH,
+        right: "            actions.kick(cpu);\n        }\n    }\n\n    /// Tells of",
+        wrong: "        }\n    }\n\n    /// Tells of",
+        killers: STOPPED,
+    },
+    Mutant {
+        name: "unpublished-of-absent-no-alarm",
+        rule: "when the first expiry of an absent CPU could not be published another CPU is woken for it",
+        file: PUBLISH,
+        right: "            self.ask_for_alarm(next, actions);\n        } else {",
+        wrong: "        } else {",
+        killers: &[Test(Machine, "busy::what_an_absent_cpu_has_is_asked_for")],
+    },
+    Mutant {
+        name: "unpublished-not-noted",
+        rule: "what could not be published is noted for the CPUs that are awake",
+        file: PUBLISH,
+        right: "self.count_repairs(self.watch[cpu.index()].flags.transition_to_unpublished());\n        }\n        drop((guest, global));",
+        wrong: "}\n        drop((guest, global));",
+        killers: &[Test(Machine, "busy::what_an_absent_cpu_has_is_asked_for")],
+    },
+    Mutant {
+        name: "stuck-not-noted",
+        rule: "a stalled CPU that could not be marked as a group was busy is noted",
+        file: MARK,
+        right: "            self.note_stuck(cpu);\n            return MarkOutcome::Busy;",
+        wrong: "            return MarkOutcome::Busy;",
+        killers: STOPPED,
+    },
+    Mutant {
+        name: "stuck-in-record-not-noted",
+        rule: "a stalled CPU that could not be marked as its record was busy is noted",
+        file: MARK,
+        right: "            if self.hand_over_duties(cpu, actions).is_err() {\n                self.note_stuck(cpu);\n            }",
+        wrong: "            let _ = self.hand_over_duties(cpu, actions);",
+        killers: STOPPED,
+    },
+    Mutant {
+        name: "stuck-for-ever",
+        rule: "a CPU that turns again is not stuck any more",
+        file: TOKENS,
+        right: "self.count_repairs(self.watch[cpu.index()].flags.transition_to_not_stuck());",
+        wrong: "",
+        killers: &[Test(Machine, "busy::a_cpu_that_turns_again_is_not_stuck")],
+    },
+    Mutant {
+        name: "busy-leaves-inactive",
+        rule: "a CPU that could not go idle is active again",
+        file: PRESENCE,
+        right: "                self.set_active(this);\n                Err(Busy)",
+        wrong: "                Err(Busy)",
+        killers: &[Test(Machine, "busy::a_cpu_that_cannot_go_idle_keeps_its_tick")],
+    },
+    Mutant {
+        name: "half-published-is-known",
+        rule: "what is known to some groups only is published again",
+        file: PRESENCE,
+        right: "record.published == next && !record.is_half_published",
+        wrong: "record.published == next",
+        killers: &[Test(Machine, "busy::what_an_absent_cpu_has_is_asked_for")],
+    },
+    Mutant {
+        name: "busy-group-not-pulled",
+        rule: "where events cannot be read each idle CPU below is pulled from",
+        file: REMOTE,
+        right: "Err(Busy) => self.pull_all_idle(group, level, &mut pull),",
+        wrong: "Err(Busy) => {}",
+        killers: &[Test(Units, "beside_a_busy_group_all_idle_cpus_are_pulled")],
+    },
+    Mutant {
+        name: "busy-group-pulls-awake",
+        rule: "beside a busy group no CPU that is awake is pulled from",
+        file: REMOTE,
+        right: "            if group.word.load().active() & mask.bits() != 0 {\n                continue;\n            }\n",
+        wrong: "",
+        killers: &[Test(Units, "beside_a_busy_group_all_idle_cpus_are_pulled")],
+    },
+    Mutant {
+        name: "alarm-kicks-the-stopped",
+        rule: "the alarm wakes a CPU that is not at work in its own locks, if there is one",
+        file: ALARM,
+        right: "if self.try_lock_bases(cpu).is_some() {",
+        wrong: "if true {",
+        killers: STOPPED,
+    },
     Mutant {
         name: "stand-down-no-alarm",
         rule: "a spare that stands down asks for the alarm that its tree needs",

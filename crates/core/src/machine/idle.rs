@@ -12,7 +12,7 @@
 use super::Machine;
 use super::cpu_bases::CpuBases;
 use crate::base::earliest;
-use crate::tmigr::Busy;
+use crate::lock::Busy;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What a CPU with nothing to do should do.
@@ -100,8 +100,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         decision
     }
 
-    /// A thread was stopped inside a lock that `cpu` needs to go idle: it keeps its tick, and tries again with
-    /// the next. If it was idle before, it is so still, and wakes up for what it had to.
+    /// A thread was stopped inside a lock that `cpu` needs to go idle: it keeps its tick, and tries again at
+    /// the next. If it was idle before, it still is, and wakes up for what it had to.
     #[cold]
     fn retry_idle(&self, cpu: CpuId, own: Option<Nanos>, now: Nanos) -> IdleDecision {
         let first = earliest(own, self.hierarchy.wakeup(cpu));

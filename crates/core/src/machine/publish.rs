@@ -7,7 +7,8 @@
 use super::Machine;
 use super::arm::Promptness;
 use crate::base::{BaseId, BaseKind, ExpiryChange, earliest};
-use crate::tmigr::{Busy, CpuState};
+use crate::lock::Busy;
+use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {

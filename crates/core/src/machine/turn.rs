@@ -13,8 +13,9 @@ use super::Machine;
 use crate::base::{
     BaseCaller, BaseId, BaseKind, ExpiredTimer, ExpiryChange, RunnerToken, TimerName, earliest,
 };
+use crate::lock::Busy;
 use crate::sync::interleave;
-use crate::tmigr::{Busy, Pulled};
+use crate::tmigr::Pulled;
 use crate::{Actions, CpuId, Nanos, RawLock};
 use alloc::collections::VecDeque;
 

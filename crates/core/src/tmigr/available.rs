@@ -3,12 +3,13 @@
 //!
 //! Both calls may come from any thread, under the record's lock, because this machine keeps whether a CPU is
 //! idle in the hierarchy; the kernel reads it from the CPU itself and so has to run there. Both are
-//! idempotent, and wait for the locks that they need. Joiners come before leavers, by the caller. Source: Linux 6.19, kernel/time/timer_migration.c.
+//! idempotent, and wait for the locks that they need. Joiners come before leavers, by the caller. Source:
+//! Linux 6.19, kernel/time/timer_migration.c.
 
-use super::event::TreeChild;
+use super::event::{AtBusyGroup, TreeChild};
 use super::hierarchy::Hierarchy;
 use super::presence::waited;
-use super::record::{AtBusyGroup, Presence};
+use super::record::Presence;
 use super::walk::Walker;
 use crate::sync::interleave;
 use crate::{CpuId, Nanos, RawLock};

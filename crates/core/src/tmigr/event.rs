@@ -14,9 +14,8 @@
 //! an array; no shortcut for an ignored event of the CPU itself, whose two forms in the kernel each lost
 //! timers.
 
-use super::record::{AtBusyGroup, Busy};
 use super::state::{CHILDREN, ChildMask, GroupWord};
-use crate::lock::{Locked, LockedGuard};
+use crate::lock::{Busy, Locked, LockedGuard};
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, interleave};
 use crate::time::{NEVER, from_word, to_word};
 use crate::{CpuId, Nanos, RawLock};
@@ -96,6 +95,15 @@ impl<L: RawLock> TreeChild<'_, L> {
             Self::Group(group) => group.word.load().is_active(),
         }
     }
+}
+
+/// What a walk does at the events of a group, inside whose lock another thread may be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtBusyGroup {
+    /// Waits: control, and worlds in which no thread is stopped.
+    Waits,
+    /// Ends there.
+    Ends,
 }
 
 /// What an update of a child's event came to.

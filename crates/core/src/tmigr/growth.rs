@@ -1,9 +1,8 @@
 //! Growth: a CPU joins the tree, and the root moves up when it has to.
 
-use super::event::TreeChild;
+use super::event::{AtBusyGroup, TreeChild};
 use super::hierarchy::Hierarchy;
 use super::presence::waited;
-use super::record::AtBusyGroup;
 use super::shape::GroupId;
 use super::walk::Walker;
 use crate::sync::interleave;

@@ -73,6 +73,12 @@ impl<L: RawLock> Hierarchy<L> {
         self.cpu(cpu).record.try_lock_remote().map(|record| record.cpu_state())
     }
 
+    /// Whether `cpu` is recorded as absent, also while it is unavailable, if the record can be had within the
+    /// lock's bound.
+    pub(crate) fn try_is_absent(&self, cpu: CpuId) -> Option<bool> {
+        self.cpu(cpu).record.try_lock_remote().map(|record| record.presence == Presence::Absent)
+    }
+
     /// When `cpu` must wake up for the whole tree.
     #[must_use]
     pub fn wakeup(&self, cpu: CpuId) -> Option<Nanos> {

@@ -28,7 +28,6 @@ mod view;
 mod walk;
 
 pub use hierarchy::Hierarchy;
-pub(crate) use record::Busy;
 pub use record::CpuState;
 pub use remote::Pulled;
 pub use shape::{GroupId, GroupShape, Join, Levels, Tree};

@@ -5,11 +5,11 @@
 //! record is not to be had. After that the CPU is what it was before; what it has published may be known to
 //! some of the groups above it and not to all, until it is published again.
 
-use super::event::{TreeChild, TreeEvent};
+use super::event::{AtBusyGroup, TreeChild, TreeEvent};
 use super::hierarchy::Hierarchy;
-use super::record::{AtBusyGroup, Busy, CpuRecord, MigrationCpu, Presence};
+use super::record::{CpuRecord, MigrationCpu, Presence};
 use super::walk::Walker;
-use crate::lock::LockedGuard;
+use crate::lock::{Busy, LockedGuard};
 use crate::sync::interleave;
 use crate::{CpuId, Nanos, RawLock};
 
@@ -43,8 +43,8 @@ impl<L: RawLock> Hierarchy<L> {
         self.set_active(this);
     }
 
-    /// Every group above `this`, which is awake, is active. Needs no events: above an awake CPU all are active
-    /// as long as its record is held.
+    /// Every group above `this`, which is awake, becomes active. Writes no events: above an awake CPU all are
+    /// active as long as its record is held.
     fn set_active(&self, this: &MigrationCpu<L>) {
         let child = TreeChild::Cpu { is_active: true, event: None };
         let walk = self.walk_up(child, this.leaf(), Walker::Awake, AtBusyGroup::Ends);
@@ -193,7 +193,7 @@ impl<L: RawLock> Hierarchy<L> {
         waited(self.publish_locked(cpu, &mut record, next, AtBusyGroup::Waits))
     }
 
-    /// The same without waiting. `Err`: it must be published again, and until then nobody may know of it.
+    /// The same without waiting. `Err`: it must be published again, and until then no CPU may know of it.
     pub(crate) fn try_publish(&self, cpu: CpuId, next: Option<Nanos>) -> Result<Option<Nanos>, Busy> {
         let mut record = self.try_record(cpu)?;
         self.publish_locked(cpu, &mut record, next, AtBusyGroup::Ends)

@@ -93,16 +93,3 @@ impl<L: RawLock> MigrationCpu<L> {
         self.wakeup.store(to_word(wakeup), Ordering::Relaxed);
     }
 }
-
-/// A lock was not to be had within its bound: its holder may be stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Busy;
-
-/// What a walk does at the events of a group, inside whose lock another thread may be stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AtBusyGroup {
-    /// Waits: control, and worlds in which no thread is stopped.
-    Waits,
-    /// Ends there.
-    Ends,
-}

@@ -12,9 +12,10 @@
 
 use super::event::{Link, TreeEvent};
 use super::hierarchy::Hierarchy;
-use super::record::{Busy, Presence};
+use super::record::Presence;
 use super::state::{CHILDREN, ChildMask};
 use crate::base::earliest;
+use crate::lock::Busy;
 use crate::sync::interleave;
 use crate::{CpuId, Nanos, RawLock};
 
@@ -160,7 +161,7 @@ impl<L: RawLock> Hierarchy<L> {
         }
     }
 
-    /// Pulls from each idle CPU below a group whose events cannot be read now, whether it has an event or not.
+    /// Pulls from each idle CPU below a group whose events cannot be read now, also from those without any.
     fn pull_all_idle(&self, group: usize, level: usize, pull: &mut dyn FnMut(CpuId) -> Pulled) {
         let group = &self.groups[group];
         for mask in (0..CHILDREN as u8).filter_map(ChildMask::new) {
@@ -236,5 +237,55 @@ impl<L: RawLock> Hierarchy<L> {
             child = self.groups[group].word.load().migrator()?;
         }
         self.groups[group].child(child).map(|cpu| CpuId(cpu as u16))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::Pulled;
+    use crate::tmigr::Hierarchy;
+    use crate::{CpuId, Nanos, SequentialLock};
+    use alloc::vec::Vec;
+
+    /// Goal: a migrator that cannot read a group's events pulls from each idle CPU below it, and from no CPU
+    /// that is awake; groups that it can read are pulled by their events. Method: two groups below a root,
+    /// CPUs 0 and 9 are awake, and the events of each group are held.
+    #[test]
+    fn beside_a_busy_group_all_idle_cpus_are_pulled() {
+        let tree: Hierarchy<SequentialLock> = Hierarchy::new(&[0; 12]);
+        for cpu in (0..12).map(CpuId) {
+            tree.connect(cpu);
+            tree.activate(cpu);
+            assert_eq!(tree.set_available(cpu, None), None, "CPU 0 is awake");
+        }
+        let go_idle = |cpu, next: Option<u64>| {
+            assert_eq!(tree.deactivate(CpuId(cpu), next.map(Nanos)), None, "CPU 0 is awake");
+        };
+        for cpu in [1, 3, 4, 5, 6, 7] {
+            go_idle(cpu, (cpu == 3).then_some(20));
+        }
+        go_idle(2, Some(10));
+        for cpu in [8, 10, 11] {
+            go_idle(cpu, Some(10));
+        }
+        let pulled_by_0 = || {
+            let mut pulled = Vec::new();
+            tree.handle_remote(CpuId(0), Nanos(10), &mut |cpu| {
+                pulled.push(cpu.0);
+                Pulled::Left
+            });
+            pulled
+        };
+        assert_eq!(pulled_by_0(), [2], "the other group has a migrator of its own");
+        go_idle(9, None);
+        assert_eq!(pulled_by_0(), [2, 8], "a group that is idle has one event");
+        let hold = |group: usize| tree.groups[group].events.lock_remote();
+        let held = hold(0);
+        assert_eq!(pulled_by_0(), [1, 2, 3, 4, 5, 6, 7, 8], "its own group is busy");
+        drop(held);
+        let held = hold(2);
+        assert_eq!(pulled_by_0(), [2, 8, 9, 10, 11], "the root is busy");
+        drop(held);
+        assert_eq!(pulled_by_0(), [2, 8]);
     }
 }

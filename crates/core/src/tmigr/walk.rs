@@ -11,9 +11,9 @@
 //! with [`Busy`] at events that another thread holds: the bits below say what the child was then, and the
 //! caller takes that back with a walk of its own or sees to it that the walk is made again.
 
-use super::event::{EventUpdate, Link, TreeChild, TreeEvent};
+use super::event::{AtBusyGroup, EventUpdate, Link, TreeChild, TreeEvent};
 use super::hierarchy::Hierarchy;
-use super::record::{AtBusyGroup, Busy};
+use crate::lock::Busy;
 use crate::sync::interleave;
 use crate::{Nanos, RawLock};
 

@@ -175,6 +175,27 @@ fn a_busy_mark_hands_the_duties_over() {
     scene.machine.check();
 }
 
+/// Goal: a mark of which only the duties were handed over is completed though its CPU was isolated since; when
+/// it is so no more it is absent, until it turns. Method: CPU 0 is stopped inside its GLOBAL base and is
+/// isolated; CPU 1 looks before, during and after that.
+#[test]
+fn a_mark_outlives_an_isolation() {
+    let mut scene = Scene::of(3);
+    scene.arm_new((1, 5), 0, 0);
+    let lock = scene.lock_of(0, BaseKind::Global);
+    let _ = lock.while_busy(|| scene.ticks(1, 1..10));
+    assert_eq!(scene.cpu_state(0), CpuState::Absent);
+    scene.isolate("0", 10);
+    let _ = scene.ticks(1, 11..14);
+    assert!(scene.machine.is_marked(cpu(0)), "it has not turned");
+    scene.isolate("", 14);
+    assert_eq!(scene.cpu_state(0), CpuState::Absent);
+    scene.machine.check();
+    let _ = scene.ticks(0, 15..20);
+    assert_eq!((scene.cpu_state(0), scene.machine.is_marked(cpu(0))), (CpuState::Awake, false));
+    scene.machine.check();
+}
+
 /// Goal: a try that fails leaves the lock to its holder. Method: a mark of a CPU each of whose locks is held
 /// in turn; this lock notices who gives it back.
 #[test]

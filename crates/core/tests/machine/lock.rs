@@ -22,7 +22,7 @@ pub(crate) fn restart_numbers() {
     MADE.set(0);
 }
 
-/// The lock of a base, or of a CPU's record, of the machine that this thread made last.
+/// The lock of a base, of a CPU's record or of a group's events, of the machine that this thread made last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BaseLock(usize);
 
@@ -37,6 +37,11 @@ impl BaseLock {
     pub(crate) fn of_books(cpu_count: usize, cpu_index: usize) -> Self {
         let first_base = MADE.get() - 1 - 4 * cpu_count;
         Self(first_base - 1 - cpu_count + cpu_index)
+    }
+
+    /// Of a group's events: the locks that are made first, a group's number is in the order of joining.
+    pub(crate) fn of_group(group: usize) -> Self {
+        Self(group)
     }
 
     /// Does `call`, once, just before this lock is taken the next time, as if another thread had come first.

@@ -2,6 +2,7 @@
 //! a timer (never early, never twice, never lost, late by no more than it may be) against a list.
 
 mod absence;
+mod busy;
 mod contract;
 mod counters;
 mod exact;

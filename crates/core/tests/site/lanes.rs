@@ -161,8 +161,8 @@ impl Lanes {
     }
 
     /// A thread that is no lane arms a timer on one, and while X is stopped the others run it: those that are
-    /// kicked wake up, and those that are awake turn. When none is, a sentinel tells of a silence, and if that
-    /// has kicked X, it wakes up all. From the tick for which it is armed.
+    /// kicked wake up, and those that are awake turn. When none is, a sentinel tells of a silence, and wakes
+    /// all up if that has kicked X. From the tick for which it is armed.
     pub(crate) fn arm_and_serve(&self, name: usize, lane: usize, expires: u64) {
         let mut actions = self.arm_in(name, Context::near(id(lane), at(expires - 1)), expires);
         for tick in expires..expires + SERVED_WITHIN {
@@ -186,7 +186,7 @@ impl Lanes {
                 return;
             }
         }
-        // Nobody can take a timer out of a base whose lock is held.
+        // No timer can be taken out of a base whose lock is held.
         let is_locked = stage::is_any_held_by(0, |lock| self.locks.cpu(lock) == Some(lane));
         assert!(is_locked, "{} did not run while X was stopped: {}", NAMES[name], self.lives());
     }

@@ -114,8 +114,8 @@ const OTHERS: [(&str, MayWait, Part<Lanes>); 9] = [
 ];
 
 /// Goal: wherever a lane is stopped, the alarm, the look after a silence, and other lanes' arms, cancels,
-/// turns and waits return, what is armed on other lanes is run, and when it goes on nothing is lost or was early. Method: every step of every call, beside
-/// each of the others, with the other lanes awake and asleep.
+/// turns and waits return, what is armed on other lanes is run, and when it goes on nothing is lost or was
+/// early. Method: every step of every call, beside each of the others, with the other lanes awake and asleep.
 #[test]
 fn nobody_waits_for_a_lane_that_is_stopped() {
     let crew = Crew::new(2);

@@ -8,7 +8,7 @@
 use super::plan::RuntimePlan;
 use super::schedule::Held;
 use super::switch::ThreadId;
-use quietcore_core::{CpuId, Nanos, Precision};
+use quietcore_core::{CpuId, CpuSet, Nanos, Precision};
 
 const US: u64 = 1_000;
 
@@ -62,6 +62,8 @@ pub(super) struct OracleTimer {
     due: Option<Due>,
     /// The moment that a call is about to set.
     in_call: Option<Due>,
+    /// CPUs that went offline, or are isolated no more, since that call began.
+    left_in_call: CpuSet,
     arms: u64,
     /// Arms whose moment was replaced, or that were cancelled.
     ended: u64,
@@ -80,11 +82,13 @@ struct Due {
 impl OracleTimer {
     pub(super) fn new(promise: TimerPromise, is_pinned: bool) -> Self {
         let keeper = Keeper::Nobody;
-        Self { promise, is_pinned, keeper, due: None, in_call: None, arms: 0, ended: 0, fires: 0 }
+        let (left_in_call, arms, ended, fires) = (CpuSet::default(), 0, 0, 0);
+        Self { promise, is_pinned, keeper, due: None, in_call: None, left_in_call, arms, ended, fires }
     }
 
     pub(super) fn begin_arm(&mut self, at: u64, now: u64) {
         self.in_call = Some(Due { at, armed_at: now, returned_at: now });
+        self.left_in_call = CpuSet::default();
     }
 
     pub(super) fn end_arm(&mut self, was_pending: bool, now: u64) {
@@ -93,12 +97,26 @@ impl OracleTimer {
         self.due = self.in_call.take().map(|due| Due { returned_at: now, ..due });
     }
 
+    /// Since its last arm it is on `cpu`, which may have been isolated during the call.
+    pub(super) fn stay_on(&mut self, cpu: CpuId, was_isolated: bool) {
+        let has_left = self.left_in_call.contains(cpu);
+        self.keeper = match self.is_pinned {
+            true if has_left => Keeper::Perhaps(cpu),
+            true => Keeper::Lane(cpu),
+            false if was_isolated => Keeper::Perhaps(cpu),
+            false => Keeper::Nobody,
+        };
+    }
+
     pub(super) fn end_cancel(&mut self, was_pending: bool) {
         self.ended += u64::from(was_pending);
     }
 
     /// From `now` on others run what `cpu` has: it is isolated no more, or offline; then also what is pinned.
     pub(super) fn leave(&mut self, cpu: CpuId, now: u64) {
+        if self.in_call.is_some() {
+            self.left_in_call.insert(cpu);
+        }
         let (Keeper::Lane(keeper) | Keeper::Perhaps(keeper)) = self.keeper else { return };
         if keeper != cpu {
             return;

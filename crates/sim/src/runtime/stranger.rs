@@ -1,6 +1,5 @@
 //! Arms, cancels, and what else comes from outside of the lanes; and what lanes arm for themselves.
 
-use super::oracle::Keeper;
 use super::world::{CoreTimer, RuntimeWorld};
 use quietcore_core::place::nearest_housekeeping;
 use quietcore_core::{Context, CpuId, CpuSet, Expiry, Nanos, RawLock};
@@ -101,12 +100,7 @@ impl RuntimeWorld {
             let timer = &mut timers[number as usize];
             timer.end_arm(armed.was_pending, self.host.moment());
             let cpu = armed.base.cpu;
-            let is_kept = was_isolated.contains(cpu) || self.isolated.borrow().contains(cpu);
-            timer.keeper = match is_kept {
-                _ if timer.is_pinned => Keeper::Lane(cpu),
-                true => Keeper::Perhaps(cpu),
-                false => Keeper::Nobody,
-            };
+            timer.stay_on(cpu, was_isolated.contains(cpu) || self.isolated.borrow().contains(cpu));
         }
         self.counts.borrow_mut().arms += 1;
         let _ = self.lanes.after_arm(armed.base, matches!(key, CoreTimer::Exact(_)), at);

@@ -6,7 +6,8 @@
 
 use super::super::Machine;
 use super::super::cpu_bases::CpuBases;
-use crate::tmigr::{Busy, CpuState};
+use crate::lock::Busy;
+use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What became of an attempt to mark a CPU absent.
@@ -121,9 +122,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     pub(super) fn complete_mark(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
         let Some(mut bases) = self.try_lock_bases(cpu) else { return };
         let watch = &self.watch[cpu.index()];
-        match self.hierarchy.try_cpu_state(cpu) {
+        match self.hierarchy.try_is_absent(cpu) {
             None => return,
-            Some(CpuState::Absent) => {
+            // Also of one that was isolated since: it is absent when it is so no more. Test:
+            // `absence::a_mark_outlives_an_isolation`.
+            Some(true) => {
                 let next = bases.next_global();
                 let Ok(first) = self.hierarchy.try_publish(cpu, next) else { return };
                 bases.set_idle(true);
@@ -132,7 +135,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 self.ask_for_alarm(first, actions);
             }
             // It went on in the lock that it was stopped in, and its record says something else by now.
-            Some(_) => {
+            Some(false) => {
                 let _ = self.end_mark_unless_absent(cpu);
                 // Meanwhile its heartbeats were not stored.
                 watch.beat(now);

@@ -6,7 +6,6 @@
 use super::super::Machine;
 use super::super::cpu_bases::CpuBases;
 use super::super::cpu_flags::FlagsSnapshot;
-use crate::tmigr::CpuState;
 use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
@@ -46,7 +45,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     pub(super) fn end_mark_unless_absent(&self, cpu: CpuId) -> FlagsSnapshot {
         let change = self.watch[cpu.index()].flags.transition_to_unmarked();
         self.count_repairs(change);
-        if matches!(self.hierarchy.try_cpu_state(cpu), None | Some(CpuState::Absent)) {
+        if self.hierarchy.try_is_absent(cpu) != Some(false) {
             self.defer_mark(cpu);
         }
         change.before

@@ -1,0 +1,139 @@
+//! A thread is stopped inside the lock of a group's events, or of a CPU's record: no call waits for it, what
+//! could not be published is served all the same, and nothing of that is left when the thread goes on.
+
+use crate::lock::BaseLock;
+use crate::scene::{Scene, ms};
+use crate::world::cpu;
+use quietcore_core::tmigr::CpuState;
+use quietcore_core::{Context, IdleDecision, MarkOutcome, TimerOptions};
+
+/// CPUs below two groups: 0 to 7, and 8 and 9.
+const TWO_GROUPS: usize = 10;
+
+/// The groups of CPU 0 and of CPU 8, and the root above both.
+const NEAR: usize = 0;
+const FAR: usize = 1;
+const ROOT: usize = 2;
+
+/// Goal: the tests below stop where they say. Method: a CPU cannot go idle exactly when a group is busy whose
+/// events it writes: its own one, also as the last one awake in it both above.
+#[test]
+fn locks_of_groups_are_found() {
+    for (group, is_busy) in [(NEAR, true), (FAR, false), (ROOT, false)] {
+        let mut scene = Scene::of(TWO_GROUPS);
+        scene.arm_new((1, 50), 0, 0);
+        let decision = BaseLock::of_group(group).while_frozen(|| scene.enter_idle(0, 1));
+        assert_eq!(matches!(decision, IdleDecision::Stay { .. }), is_busy, "group {group}");
+        scene.idle(8, 1);
+        let decision = BaseLock::of_group(group).while_frozen(|| scene.enter_idle(9, 1));
+        assert_eq!(matches!(decision, IdleDecision::Stay { .. }), group != NEAR, "group {group}");
+    }
+}
+
+/// Goal: a CPU that cannot go idle keeps its tick, is awake for all others, and goes idle when it can; one
+/// that was idle stays so, and wakes up in time for what it had to and for what is its own. Method: a busy
+/// group and a busy record, the first time and again.
+#[test]
+fn a_cpu_that_cannot_go_idle_keeps_its_tick() {
+    for is_record in [false, true] {
+        let mut scene = Scene::of(2);
+        let lock = if is_record { scene.lock_of_books(0) } else { BaseLock::of_group(NEAR) };
+        scene.arm_new((1, 50), 0, 0);
+        scene.idle(1, 0);
+        assert_eq!(lock.while_busy(|| scene.enter_idle(0, 1)), IdleDecision::Stay { next: ms(2) });
+        assert_eq!(scene.cpu_state(0), CpuState::Awake);
+        scene.machine.check();
+        assert_eq!(scene.enter_idle(0, 2), IdleDecision::Sleep { until: Some(ms(51)) });
+        let _ = scene.arm_new((2, 40), 0, 3);
+        assert_eq!(lock.while_busy(|| scene.enter_idle(0, 3)), IdleDecision::Stay { next: ms(4) });
+        assert_eq!(scene.cpu_state(0), CpuState::Parked);
+        assert_eq!(scene.machine.sleeps_until(cpu(0)), Some(ms(4)), "it wakes up by itself");
+        assert_eq!(scene.enter_idle(0, 4), IdleDecision::Sleep { until: Some(ms(41)) });
+        scene.machine.check();
+    }
+}
+
+/// Goal: a spare that cannot stand down stays awake, and does so when it can. Method: the group is busy.
+#[test]
+fn a_spare_that_cannot_stand_down_stays() {
+    let mut scene = Scene::of(2);
+    let stand_down = |scene: &mut Scene, now| {
+        let machine = std::rc::Rc::clone(&scene.machine);
+        machine.stand_down(cpu(1), ms(now), &mut scene.actions)
+    };
+    let decision = BaseLock::of_group(NEAR).while_frozen(|| stand_down(&mut scene, 1));
+    assert_eq!(decision, IdleDecision::Stay { next: ms(2) });
+    assert_eq!(scene.cpu_state(1), CpuState::Awake);
+    assert_eq!(stand_down(&mut scene, 2), IdleDecision::Sleep { until: None });
+    assert_eq!(scene.cpu_state(1), CpuState::Parked);
+    scene.machine.check();
+}
+
+/// Goal: when the hierarchy cannot learn of a timer the CPU that has it wakes up, if it can; it runs it, and
+/// nothing is left to repair. Method: a stranger arms on a CPU that sleeps, while the group is busy.
+#[test]
+fn a_cpu_that_cannot_be_published_wakes_up() {
+    let mut scene = Scene::of(2);
+    let timer = scene.add(TimerOptions::new(), 7);
+    scene.idle(1, 0);
+    let armed = |scene: &mut Scene| scene.arm(timer, 20, Context::near(cpu(1), ms(1)));
+    let _ = BaseLock::of_group(NEAR).while_frozen(|| armed(&mut scene));
+    assert_eq!(scene.kicks(), [cpu(1)]);
+    assert!(scene.machine.watches_stalled(cpu(0), ms(1)), "CPU 0 does not sleep before it is published");
+    scene.machine.exit_idle(cpu(1), ms(2));
+    let (_, ran) = scene.ticks(1, 2..25);
+    assert_eq!(ran, [7]);
+    assert!(!scene.machine.watches_stalled(cpu(0), ms(25)));
+    scene.machine.check();
+}
+
+/// Goal: a timer on a CPU that is absent, of which the hierarchy cannot learn, is run by one that is awake,
+/// as long as the group is busy and also when it is not any more; where none is awake an alarm is asked for;
+/// it is published when that is possible. Method: a stranger arms on an absent CPU while the group, or only
+/// the root above it, is busy.
+#[test]
+fn what_an_absent_cpu_has_is_asked_for() {
+    for (group, stays_busy) in [(NEAR, true), (NEAR, false), (ROOT, true), (ROOT, false)] {
+        let mut scene = Scene::of(TWO_GROUPS);
+        let timer = scene.add(TimerOptions::new(), 7);
+        (0..8).filter(|index| *index != 1).for_each(|index| scene.idle(index, 0));
+        scene.idle(9, 0);
+        let _ = scene.machine.go_absent(cpu(1), ms(0), &mut scene.actions);
+        let busy = BaseLock::of_group(group);
+        let _ = busy.while_frozen(|| scene.arm(timer, 20, Context::near(cpu(1), ms(1))));
+        assert_eq!((scene.actions.take_alarm(), scene.kicks()), (Some(ms(21)), vec![]));
+        let serve = |scene: &mut Scene| scene.ticks(8, 2..24);
+        let (_, ran) = if stays_busy { busy.while_frozen(|| serve(&mut scene)) } else { serve(&mut scene) };
+        assert_eq!(ran, [7], "group {group}, busy for ever: {stays_busy}");
+        let _ = scene.ticks(8, 24..26);
+        assert!(!scene.machine.watches_stalled(cpu(8), ms(26)), "all is published");
+        scene.machine.check();
+    }
+}
+
+/// Goal: while a migrator that is stalled can be marked by none, each CPU that is awake runs what it looked
+/// after; a lock is waited for by none; it is not looked after any more when it turns, is marked, or leaves.
+/// Method: CPU 0 is stopped inside its record, or its group; CPU 1 ticks.
+#[test]
+fn a_cpu_that_turns_again_is_not_stuck() {
+    for (is_record, ends_by) in [(true, "turn"), (false, "turn"), (true, "mark"), (false, "mark")] {
+        let mut scene = Scene::of(3);
+        scene.arm_new((2, 5), 2, 0);
+        scene.arm_new((1, 5), 0, 0);
+        scene.idle(2, 0);
+        let lock = if is_record { scene.lock_of_books(0) } else { BaseLock::of_group(NEAR) };
+        let (marked, ran) = lock.while_frozen(|| scene.ticks(1, 1..20));
+        assert_eq!((marked, ran), (0, vec![2]), "CPU 0's own waits until it goes on");
+        assert!(scene.machine.busy_marks() > 0);
+        assert!(scene.machine.watches_stalled(cpu(1), ms(20)));
+        if ends_by == "turn" {
+            assert_eq!(scene.tick(0, 20).1, [1]);
+        } else {
+            assert_eq!(scene.mark(0), MarkOutcome::Marked);
+        }
+        let _ = scene.ticks(1, 20..22);
+        let _ = scene.tick(0, 22);
+        assert!(!scene.machine.watches_stalled(cpu(1), ms(22)), "ended by a {ends_by}");
+        scene.machine.check();
+    }
+}
