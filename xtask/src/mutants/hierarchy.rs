@@ -39,7 +39,7 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         rule: "a CPU without a timer updates its group: siblings may wait there",
         file: EVENT,
         right: "(TreeChild::Cpu { event, .. }, _) => *event,",
-        wrong: "(TreeChild::Cpu { event: None, .. }, _) => return EventUpdate::ChildIsActive,
+        wrong: "(TreeChild::Cpu { event: None, .. }, _) => return Ok(EventUpdate::ChildIsActive),
             (TreeChild::Cpu { event, .. }, _) => *event,",
         killers: &[Test(Site, "kernel::deactivate_ignored_own_event_hides_sibling"), LIST],
     },
@@ -47,10 +47,8 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         name: "3-wakeup-stays",
         rule: "a CPU that was given an event and finds another CPU awake forgets the event",
         file: REMOTE,
-        right: "if !self.pull_due(group, mask.bits(), now, &mut pull) {
-                break;",
-        wrong: "if !self.pull_due(group, mask.bits(), now, &mut pull) {
-                return;",
+        right: "Ok(false) => break,",
+        wrong: "Ok(false) => return,",
         killers: &[Test(Site, "kernel::ghost_wakeup_storm")],
     },
     Mutant {
@@ -77,22 +75,22 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         file: WALK,
         right: "            link = group.parent();
             if link.is_none() {
-                return first;
+                return Ok(first);
             }
             child = TreeChild::Group(group);
         }
-        None
+        Ok(None)
     }
 
     /// Writes",
         wrong: "            link = group.parent();
             interleave!(BeforeParent);
             if group.parent().is_none() {
-                return first;
+                return Ok(first);
             }
             child = TreeChild::Group(group);
         }
-        None
+        Ok(None)
     }
 
     /// Writes",
@@ -102,8 +100,10 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         name: "8-old-belief",
         rule: "growth asks the old root again whenever the new one's word changed",
         file: GROWTH,
-        right: "let _ = self.walk_up(TreeChild::Group(group), group.parent(), Walker::Other);",
-        wrong: "let was_active = group.word.load().is_active();
+        right: "        let child = TreeChild::Group(group);
+        waited(self.walk_up(child, group.parent(), Walker::Other, AtBusyGroup::Waits));",
+        wrong: "        let _ = (waited, AtBusyGroup::Waits, Walker::Other, TreeChild::Group(group));
+        let was_active = group.word.load().is_active();
         if let Some((parent, mask)) = group.parent() {
             let _ = self.groups[parent].word.transition(mask, || was_active);
         }",
@@ -154,9 +154,8 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         name: "18-grown-means-active",
         rule: "growth does not take the old root for active because it is being grown",
         file: GROWTH,
-        right: "let _ = self.walk_up(TreeChild::Group(group), group.parent(), Walker::Other);",
-        wrong: "let child = TreeChild::Cpu { is_active: true, event: None };
-        let _ = self.walk_up(child, group.parent(), Walker::Other);",
+        right: "        let child = TreeChild::Group(group);\n",
+        wrong: "        let child = TreeChild::Cpu { is_active: true, event: None };\n",
         killers: &[Test(Site, "kernel::root_growth_activates_inactive_root")],
     },
     Mutant {
@@ -242,7 +241,7 @@ pub(super) const STEPS: &[Mutant] = &[
             events.set(mask, *event);
             self.ignored.fetch_and(!mask.bits(), Ordering::Relaxed);
             self.refresh(&events);
-            return EventUpdate::GroupIsActive;
+            return Ok(EventUpdate::GroupIsActive);
         }
         interleave!(BeforeGroupLock);
         let below = match child {",
@@ -253,7 +252,7 @@ pub(super) const STEPS: &[Mutant] = &[
         rule: "a walker that writes an event into a group that went idle meanwhile carries it up",
         file: WALK,
         right: "EventUpdate::GroupIsIdle(event) => first = event.map(|event| event.expires),",
-        wrong: "EventUpdate::GroupIsIdle(_) if transition.after.is_active() => return None,
+        wrong: "EventUpdate::GroupIsIdle(_) if transition.after.is_active() => return Ok(None),
                     EventUpdate::GroupIsIdle(event) => first = event.map(|event| event.expires),",
         killers: &[
             Test(Site, "walks::two_go_idle_in_one_group"),
@@ -290,8 +289,8 @@ pub(super) const STEPS: &[Mutant] = &[
         name: "publish-while-awake",
         rule: "what an awake CPU has is not published",
         file: PRESENCE,
-        right: "if !record.is_available || record.presence == Presence::Awake || record.published == next {",
-        wrong: "if !record.is_available || record.published == next {",
+        right: "if !record.is_available || record.presence == Presence::Awake || is_known {",
+        wrong: "if !record.is_available || is_known {",
         killers: &[LIST],
     },
     Mutant {
@@ -299,35 +298,36 @@ pub(super) const STEPS: &[Mutant] = &[
         rule: "a CPU that leaves is not to wake up for the tree",
         file: AVAILABLE,
         right: "        this.set_wakeup(None);
-        let was = record.presence;",
-        wrong: "        let was = record.presence;",
+        self.exclude",
+        wrong: "        self.exclude",
         killers: &[LIST],
     },
     Mutant {
         name: "told-and-absent",
         rule: "an absent CPU is not to wake up for the tree",
         file: PRESENCE,
-        right: "        self.cpu(cpu).set_wakeup(None);
-        self.leave(cpu, record, was, next)",
-        wrong: "        self.leave(cpu, record, was, next)",
+        right: "Leaving { to: Presence::Absent, next }, at_busy)?;
+        self.cpu(cpu).set_wakeup(None);",
+        wrong: "Leaving { to: Presence::Absent, next }, at_busy)?;",
         killers: &[LIST],
     },
     Mutant {
         name: "absent-stays-active",
         rule: "a mark takes the CPU out of the masks",
         file: PRESENCE,
-        right: "        if was == Presence::Awake {
-            self.walk_up(TreeChild::Cpu { is_active: false, event }, leaf, Walker::Other)",
-        wrong: "        if was == Presence::Awake && record.presence != Presence::Absent {
-            self.walk_up(TreeChild::Cpu { is_active: false, event }, leaf, Walker::Other)",
+        right: "        if record.presence != Presence::Awake {
+            let first",
+        wrong: "        if record.presence != Presence::Awake || leaving.to == Presence::Absent {
+            let first",
         killers: &[LIST, Test(Loom, "absent::mark_against_return")],
     },
     Mutant {
         name: "return-without-walk",
         rule: "a return makes the CPU active in its group",
         file: PRESENCE,
-        right: "let _ = self.walk_up(TreeChild::Cpu { is_active: true, event: None }, this.leaf(), Walker::Awake);",
-        wrong: "let _ = this.leaf();",
+        right: "        this.set_wakeup(None);
+        self.set_active(this);",
+        wrong: "        this.set_wakeup(None);",
         killers: &[LIST, Test(Loom, "absent::mark_against_return")],
     },
     Mutant {

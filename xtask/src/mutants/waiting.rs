@@ -126,7 +126,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: REMOTE,
         right: "Err(Busy) => self.pull_all_idle(group, level, &mut pull),",
         wrong: "Err(Busy) => {}",
-        killers: &[Test(Units, "beside_a_busy_group_all_idle_cpus_are_pulled")],
+        killers: &[Test(Units, "tmigr::remote::tests::beside_a_busy_group_all_idle_cpus_are_pulled")],
     },
     Mutant {
         name: "busy-group-pulls-awake",
@@ -134,7 +134,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: REMOTE,
         right: "            if group.word.load().active() & mask.bits() != 0 {\n                continue;\n            }\n",
         wrong: "",
-        killers: &[Test(Units, "beside_a_busy_group_all_idle_cpus_are_pulled")],
+        killers: &[Test(Units, "tmigr::remote::tests::beside_a_busy_group_all_idle_cpus_are_pulled")],
     },
     Mutant {
         name: "alarm-kicks-the-stopped",
@@ -142,7 +142,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: ALARM,
         right: "if self.try_lock_bases(cpu).is_some() {",
         wrong: "if true {",
-        killers: STOPPED,
+        killers: &[Test(Machine, "busy::the_alarm_wakes_one_that_is_not_stopped")],
     },
     Mutant {
         name: "stand-down-no-alarm",
@@ -425,8 +425,8 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "alarm-waits",
         rule: "the alarm waits for no lock: its holder may be stopped",
         file: ALARM,
-        right: "            match self.hierarchy.try_cpu_state(cpu) {\n",
-        wrong: "            match Some(self.hierarchy.cpu_state(cpu)) {\n",
+        right: "move |cpu: &CpuId| self.hierarchy.try_cpu_state(*cpu) == Some(state);",
+        wrong: "move |cpu: &CpuId| self.hierarchy.cpu_state(*cpu) == state;",
         killers: STOPPED,
     },
     Mutant {
@@ -442,7 +442,7 @@ pub(super) const WAITING: &[Mutant] = &[
         rule: "a pull waits for no record of another CPU",
         file: TURN,
         right: "match self.hierarchy.try_publish(target, next) {",
-        wrong: "match Ok::<_, ()>(self.hierarchy.publish(target, next)) {",
+        wrong: "match Ok::<_, Busy>(self.hierarchy.publish(target, next)) {",
         killers: STOPPED,
     },
     Mutant {
@@ -473,7 +473,7 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "sleeps-on-repairs",
         rule: "a lane does not sleep while a mark is incomplete",
         file: WATCH,
-        right: "            is_stalled = self.pending_repairs.get() != 0;\n",
+        right: "            is_stalled = self.has_repairs();\n",
         wrong: "",
         killers: &[Test(Machine, "lanes::a_lane_stays_until_a_mark_is_complete")],
     },

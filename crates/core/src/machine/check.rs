@@ -102,6 +102,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         let is_published = |next| published.is_some_and(|published| published <= next);
         if matches!(state, CpuState::Parked | CpuState::Absent) {
+            // Or it is noted that this has to be published anew.
+            let is_owed = is_owed || self.flags(cpu).is_unpublished();
             let is_known = is_owed || next.is_none_or(|next| is_published(next) || is_seen(next));
             assert!(is_known, "CPU {cpu} has {next:?} and published {published:?}");
         }

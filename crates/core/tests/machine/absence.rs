@@ -180,7 +180,7 @@ fn a_busy_mark_hands_the_duties_over() {
 /// isolated; CPU 1 looks before, during and after that.
 #[test]
 fn a_mark_outlives_an_isolation() {
-    let mut scene = Scene::of(3);
+    let mut scene = Scene::of(2);
     scene.arm_new((1, 5), 0, 0);
     let lock = scene.lock_of(0, BaseKind::Global);
     let _ = lock.while_busy(|| scene.ticks(1, 1..10));
@@ -188,6 +188,7 @@ fn a_mark_outlives_an_isolation() {
     scene.isolate("0", 10);
     let _ = scene.ticks(1, 11..14);
     assert!(scene.machine.is_marked(cpu(0)), "it has not turned");
+    assert!(!scene.machine.watches_stalled(cpu(1), ms(14)), "the mark is complete");
     scene.isolate("", 14);
     assert_eq!(scene.cpu_state(0), CpuState::Absent);
     scene.machine.check();

@@ -5,7 +5,7 @@ use crate::lock::BaseLock;
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::tmigr::CpuState;
-use quietcore_core::{Context, IdleDecision, MarkOutcome, TimerOptions};
+use quietcore_core::{BaseKind, Context, IdleDecision, MarkOutcome, TimerOptions};
 
 /// CPUs below two groups: 0 to 7, and 8 and 9.
 const TWO_GROUPS: usize = 10;
@@ -136,4 +136,30 @@ fn a_cpu_that_turns_again_is_not_stuck() {
         assert!(!scene.machine.watches_stalled(cpu(1), ms(22)), "ended by a {ends_by}");
         scene.machine.check();
     }
+}
+
+/// Goal: the alarm, and a silence, wake up a CPU that can come: not one that was stopped on its way to sleep,
+/// unless there is no other. Method: CPUs 0 and 1 are parked, and one base of CPU 0, or of both, is busy.
+#[test]
+fn the_alarm_wakes_one_that_is_not_stopped() {
+    for kind in [BaseKind::Local, BaseKind::Global, BaseKind::Guest] {
+        let mut scene = Scene::of(2);
+        let timer = scene.add(TimerOptions::new(), 7);
+        (0..2).for_each(|index| scene.idle(index, 0));
+        let _ = scene.arm(timer, 20, Context::near(cpu(1), ms(1)));
+        let machine = std::rc::Rc::clone(&scene.machine);
+        let lock = scene.lock_of(0, kind);
+        lock.while_frozen(|| machine.handle_alarm(ms(21), &mut scene.actions));
+        assert_eq!(scene.kicks(), [cpu(1)], "alarm, {kind:?}");
+        assert!(lock.while_frozen(|| machine.handle_silence(ms(22), &mut scene.actions)));
+        assert_eq!(scene.kicks(), [cpu(1)], "silence, {kind:?}");
+    }
+    let mut scene = Scene::of(1);
+    let timer = scene.add(TimerOptions::new(), 7);
+    scene.idle(0, 0);
+    let _ = scene.arm(timer, 20, Context::near(cpu(0), ms(1)));
+    let machine = std::rc::Rc::clone(&scene.machine);
+    let lock = scene.lock_of(0, BaseKind::Global);
+    lock.while_frozen(|| machine.handle_alarm(ms(21), &mut scene.actions));
+    assert_eq!(scene.kicks(), [cpu(0)], "there is no other");
 }

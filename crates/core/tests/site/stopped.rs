@@ -109,8 +109,8 @@ const OTHERS: [(&str, MayWait, Part<Lanes>); 9] = [
         lanes.wake(W, 3);
         (3..6).for_each(|tick| lanes.turn(W, tick));
     }),
-    ("a stranger arms on a lane that sleeps", &[3], |lanes| lanes.arm_near(E, 3, 3, 4)),
-    ("what a stranger arms is run", &[M, W, 3], |lanes| lanes.arm_and_serve(E, 3, 4)),
+    ("a stranger arms on a lane that sleeps", &[3], |lanes| lanes.arm_near(E, 3, 2, 3)),
+    ("what a stranger arms is run", &[M, W, 3], |lanes| lanes.arm_and_serve(E, 3, 3)),
 ];
 
 /// Goal: wherever a lane is stopped, the alarm, the look after a silence, and other lanes' arms, cancels,
