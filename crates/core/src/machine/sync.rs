@@ -138,6 +138,7 @@ impl EventCount {
         }
     }
 
+    #[inline]
     pub(super) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

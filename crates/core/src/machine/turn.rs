@@ -73,21 +73,19 @@ pub struct At<'a> {
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// Whether `cpu` should take a turn: once per tick, or when it wakes up for a timer. By the CPU itself.
+    /// Whether `cpu` should take a turn: once per tick, or when it wakes up for a timer. By the CPU itself. It
+    /// should also while something has to be repaired: what is due then may be seen by no migrator.
     /// Cost: a few loads; no lock.
     #[must_use]
     pub fn handle_tick(&self, cpu: CpuId, now: Nanos) -> bool {
         let is_due = |kind| self.bases.is_due(BaseId { cpu, kind }, now);
         self.flags(cpu).is_marked()
             || BaseKind::ALL.into_iter().any(is_due)
-            || self.is_pulling()
-                && (self.hierarchy.requires_handle_remote(cpu, now)
-                    || self.has_repairs() && self.due_and_unseen(now).next().is_some())
+            || self.is_pulling() && (self.has_repairs() || self.hierarchy.requires_handle_remote(cpu, now))
     }
 
     /// The CPUs on which something is due that no migrator may see: the hierarchy could not learn of it, or
     /// the migrator is stalled and could not be marked.
-    #[cold]
     fn due_and_unseen(&self, now: Nanos) -> impl Iterator<Item = CpuId> + '_ {
         let cpus = move || (0..self.bases.cpu_count()).map(CpuId);
         let is_any_stuck = cpus().any(|cpu| self.flags(cpu).is_stuck());
@@ -324,11 +322,17 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         self.hierarchy.handle_remote(cpu, now, &mut pull);
         if self.has_repairs() {
-            for target in self.due_and_unseen(now) {
-                // Looked up each time, as in `Hierarchy::handle_remote`.
-                if !self.bases.is_unavailable(cpu) {
-                    let _ = pull(target);
-                }
+            self.pull_unseen(cpu, now, &mut pull);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pull_unseen(&self, cpu: CpuId, now: Nanos, pull: &mut dyn FnMut(CpuId) -> Pulled) {
+        for target in self.due_and_unseen(now) {
+            // Looked up each time, as in `Hierarchy::handle_remote`.
+            if !self.bases.is_unavailable(cpu) {
+                let _ = pull(target);
             }
         }
     }
