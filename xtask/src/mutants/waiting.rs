@@ -62,7 +62,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: PUBLISH,
         right: "            actions.kick(cpu);\n        }\n    }\n\n    /// Tells of",
         wrong: "        }\n    }\n\n    /// Tells of",
-        killers: STOPPED,
+        killers: &[Test(Machine, "busy::a_cpu_that_cannot_be_published_wakes_up")],
     },
     Mutant {
         name: "unpublished-of-absent-no-alarm",

@@ -98,7 +98,7 @@ fn what_an_absent_cpu_has_is_asked_for() {
         let timer = scene.add(TimerOptions::new(), 7);
         (0..8).filter(|index| *index != 1).for_each(|index| scene.idle(index, 0));
         scene.idle(9, 0);
-        let _ = scene.machine.go_absent(cpu(1), ms(0), &mut scene.actions);
+        scene.machine.go_absent(cpu(1), ms(0), &mut scene.actions);
         let busy = BaseLock::of_group(group);
         let _ = busy.while_frozen(|| scene.arm(timer, 20, Context::near(cpu(1), ms(1))));
         assert_eq!((scene.actions.take_alarm(), scene.kicks()), (Some(ms(21)), vec![]));
