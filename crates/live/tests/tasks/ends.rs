@@ -3,7 +3,7 @@
 use crate::scene::{builder, cpu, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{Cpu, OnPanic, TimerOptions, task::WorkOptions};
-use std::panic::panic_any;
+use std::panic::resume_unwind;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ struct Bomb;
 
 impl Drop for Bomb {
     fn drop(&mut self) {
-        panic_any(Bomb);
+        resume_unwind(Box::new(Bomb));
     }
 }
 
@@ -92,7 +92,7 @@ fn a_payload_that_panics_ends_no_thread() {
         let machine = builder.on_panic(OnPanic::Continue).start().expect("starts");
         let bombs: Vec<_> = (0..4)
             .map(|_| {
-                let bomb = machine.timer(TimerOptions::new(), |_| panic_any(Bomb));
+                let bomb = machine.timer(TimerOptions::new(), |_| resume_unwind(Box::new(Bomb)));
                 bomb.arm_after(Duration::from_millis(1)).expect("it runs");
                 bomb
             })
@@ -115,8 +115,8 @@ fn a_payload_that_panics_ends_no_thread() {
                 core::mem::forget(error);
                 true
             }));
-            drop(machine.spawn(async { panic_any(Bomb) }).expect("it runs"));
-            drop(machine.spawn_blocking(|| panic_any(Bomb)).expect("it runs"));
+            drop(machine.spawn(async { resume_unwind(Box::new(Bomb)) }).expect("it runs"));
+            drop(machine.spawn_blocking(|| resume_unwind(Box::new(Bomb))).expect("it runs"));
             let left: Vec<_> = (0..8).map(|_| spawn(false)).collect();
             drop(left);
             let (sender, ran) = channel();
