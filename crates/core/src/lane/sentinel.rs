@@ -45,8 +45,11 @@ pub struct Sentinel {
 pub enum SentinelLook {
     /// Nothing that the world has to look at.
     Quiet,
-    /// Lanes may have been marked absent: the world reports that.
+    /// Lanes may have been marked absent: the world reports that. A lane was kicked, and takes over.
     Marked,
+    /// The same, but a lane that is awake is to take over. It may be about to sleep, and not have seen that: the
+    /// world tells of what waits there ([`RunQueues::handle_silence`](crate::run_queue::RunQueues)).
+    MarkedBesideAwake,
 }
 
 /// The timer behind the deadline word went off.
@@ -124,7 +127,7 @@ impl<L: RawLock, T: Copy, S: Sleeper> Look<'_, L, T, S> {
             Belief::Quiet if is_late => Belief::Suspects(in_a_tick),
             Belief::Quiet | Belief::Suspects(_) => {
                 let is_true = self.machine.handle_silence(now, actions);
-                self.outcome = SentinelLook::Marked;
+                self.outcome = if is_true { SentinelLook::Marked } else { SentinelLook::MarkedBesideAwake };
                 if is_true { Belief::Silence(next) } else { Belief::Suspects(in_a_tick) }
             }
             Belief::Silence(_) => {

@@ -45,9 +45,21 @@ impl<W: QueueWorld> RunQueues<W> {
             self.wake_idle_lane(cpu);
         }
         if look.marked > 0 {
-            let marked = self.0.rules().lanes.iter().filter(|cpu| self.0.is_marked(*cpu));
-            marked.for_each(|cpu| self.handle_absence(cpu));
+            self.offer_of_marked();
         }
+    }
+
+    /// The sentinel has marked lanes while another one seemed to turn
+    /// ([`MarkedBesideAwake`](crate::lane::SentinelLook)): that may have looked for what waits before they were
+    /// marked, and be on its way to sleep. Test: `unit::run_queue::a_silence_offers_what_waits`, and
+    /// `tasks::stuck::one_that_is_left_alone_is_found` on a busy host.
+    pub fn handle_silence(&self) {
+        self.offer_of_marked();
+    }
+
+    fn offer_of_marked(&self) {
+        let marked = self.0.rules().lanes.iter().filter(|cpu| self.0.is_marked(*cpu));
+        marked.for_each(|cpu| self.handle_absence(cpu));
     }
 
     /// The gate of `cpu` was opened: what others have and do not get to is for this lane from now on, and no

@@ -20,8 +20,12 @@ impl Machine {
             let now = self.clock.now();
             let call = SentinelCall { deadline, now };
             let handle = |actions: &mut _| sentinel.handle_timer(&self.core, lanes, call, actions);
-            if self.act(handle) == SentinelLook::Marked {
+            let look = self.act(handle);
+            if look != SentinelLook::Quiet {
                 self.report_stalls(now);
+            }
+            if look == SentinelLook::MarkedBesideAwake {
+                self.queues().handle_silence();
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::world::RuntimeWorld;
 use quietcore_core::CpuId;
-use quietcore_core::lane::{Helper, LaneSlot, Sentinel, SentinelCall};
+use quietcore_core::lane::{Helper, LaneSlot, Sentinel, SentinelCall, SentinelLook};
 
 impl RuntimeWorld {
     /// The sentinel of lanes.
@@ -20,6 +20,9 @@ impl RuntimeWorld {
             let handle = |actions: &mut _| sentinel.handle_timer(&self.machine, &self.lanes, call, actions);
             let look = self.act(handle);
             self.note(|| format!("looked, the word was {deadline:?}: {look:?}"));
+            if look == SentinelLook::MarkedBesideAwake {
+                self.queues().handle_silence();
+            }
         }
     }
 

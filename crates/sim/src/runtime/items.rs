@@ -2,6 +2,7 @@
 //!
 //! A task that is woken again before it has begun runs once; one that is woken while it runs, once more.
 
+use super::oracle::stuck_for;
 use super::place::Place;
 use super::queue::{VirtualItem, VirtualTask};
 use super::world::RuntimeWorld;
@@ -51,7 +52,10 @@ impl RuntimeWorld {
         if let Some(what) = self.begin_task(cpu, &task, role) {
             self.violate(what);
         }
-        self.host.compute(self.host.random(self.plan.faults.longest_item));
+        let stuck_after = self.plan.faults.stuck_after;
+        let is_stuck = stuck_after > 0 && self.host.moment() >= stuck_after && !self.was_stuck.replace(true);
+        let takes = self.host.random(self.plan.faults.longest_item);
+        self.host.compute(if is_stuck { stuck_for(&self.plan) } else { takes });
         self.wake_now_and_then(35);
         if self.is_busy() && self.chance(5) {
             self.wake_task(&task);

@@ -27,6 +27,12 @@ pub(super) const fn takeover(plan: &RuntimePlan) -> u64 {
     4 * plan.stall_after + 4 * plan.tick + 2 * (callback + faults.longest_item + faults.longest_handler)
 }
 
+/// How long the item takes that does not end: several times as long as others need to take over, so that what
+/// waits for it is late.
+pub(super) fn stuck_for(plan: &RuntimePlan) -> u64 {
+    if plan.faults.stuck_after > 0 { 6 * takeover(plan) } else { 0 }
+}
+
 /// How exactly a timer is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerPromise {

@@ -81,6 +81,8 @@ pub struct RuntimeFaults {
     pub longest_handler: u64,
     /// For how long softirqs wait for real-time items at most, in ns.
     pub defer_limit: u64,
+    /// The moment from which on one item does not end for very long, in ns.
+    pub stuck_after: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]
@@ -126,12 +128,12 @@ impl RuntimePlan {
     fn with_tasks(self, random: &mut SimRandom) -> Self {
         let tasks = 1 + random.below(2 * u64::from(self.lanes) + 8).min(40) as u16;
         let exist = self.lanes > 0 && self.faults.longest_item > 0;
-        Self {
-            tasks: if exist { tasks } else { 0 },
-            wakes_here: random.chance(40),
-            awareness: Awareness::ALL[random.below(4) as usize],
-            ..self
-        }
+        let (wakes_here, awareness) = (random.chance(40), Awareness::ALL[random.below(4) as usize]);
+        // The softirqs of a lane that is stuck wait for it.
+        let is_stuck = random.chance(50) && exist && self.faults.longest_handler == 0;
+        let stuck_after = MS + random.below(30 * MS);
+        let faults = RuntimeFaults { stuck_after: if is_stuck { stuck_after } else { 0 }, ..self.faults };
+        Self { tasks: if exist { tasks } else { 0 }, wakes_here, awareness, faults, ..self }
     }
 
     /// How long all items take that may wait at a time, in ns.
@@ -195,12 +197,14 @@ impl RuntimeFaults {
                 if_any(softirqs, 2 * US, 800 * US)
             },
             defer_limit: if_any(true, 100 * US, 20 * MS),
+            // Drawn with the tasks.
+            stuck_after: 0,
         }
     }
 
     /// Each kind with its measure, as text for people.
     #[must_use]
-    pub const fn each(&self) -> [(&'static str, u64); 14] {
+    pub const fn each(&self) -> [(&'static str, u64); 15] {
         [
             ("stops per million steps", self.stops_per_million),
             ("longest stop, ns", self.longest_stop),
@@ -216,6 +220,7 @@ impl RuntimeFaults {
             ("forks from, ns", self.fork_after),
             ("longest softirq, ns", self.longest_handler),
             ("deferred for, ns", if self.longest_handler > 0 { self.defer_limit } else { 0 }),
+            ("an item does not end from, ns", self.stuck_after),
         ]
     }
 
@@ -233,6 +238,7 @@ impl RuntimeFaults {
             Self { longest_item: 0, ..self },
             Self { fork_after: 0, ..self },
             Self { longest_handler: 0, ..self },
+            Self { stuck_after: 0, ..self },
         ];
         each.into_iter().filter(|fewer| *fewer != self).collect()
     }

@@ -1,6 +1,7 @@
 //! Playing a plan to its end, and making a failing one smaller.
 
 use super::holders::none_is_held;
+use super::oracle::stuck_for;
 use super::plan::RuntimePlan;
 use super::schedule::Host;
 use super::virtual_lock::{forget_locks, has_waited, hurry};
@@ -98,7 +99,8 @@ fn play(world: &Rc<RuntimeWorld>, host: &Rc<Host>) {
         + plan.longest_delay / 8
         + 60 * MS
         + 20 * plan.tick
-        + plan.items_take();
+        + plan.items_take()
+        + stuck_for(plan);
     let is_still = host.run(end, holds);
     if world.violation.borrow().is_none() {
         look_for_lost(world, is_still);

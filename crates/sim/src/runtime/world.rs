@@ -114,6 +114,8 @@ pub(super) struct RuntimeWorld {
     pub(super) unplaced: RefCell<Unplaced<VirtualItem>>,
     /// The tick in which it was last asked whether an item is late.
     pub(super) asked_in: Cell<u64>,
+    /// The item that does not end for very long has begun.
+    pub(super) was_stuck: Cell<bool>,
     /// Lanes that are isolated; while that changes, before or after.
     pub(super) isolated: RefCell<CpuSet>,
     /// No thread arms any more, and nothing goes wrong.
@@ -197,6 +199,7 @@ impl RuntimeWorld {
             aside: VirtualLock::default(),
             unplaced: RefCell::default(),
             asked_in: Cell::new(0),
+            was_stuck: Cell::new(false),
             isolated: RefCell::default(),
             drains: Cell::new(false),
             is_over: Cell::new(false),
