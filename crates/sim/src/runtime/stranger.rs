@@ -116,12 +116,15 @@ impl RuntimeWorld {
         }
         let now = self.clock();
         let context = self.context(now);
+        // Until it has returned, the timer may be gone though it counts as pending.
+        self.acting.set(self.acting.get() + 1);
         let was_pending = match self.keys[number as usize] {
             CoreTimer::Tick(timer) => self.machine.cancel(timer, context),
             CoreTimer::Exact(timer) => self.machine.cancel(timer, context),
         };
         let was_pending = was_pending.expect("it exists");
         self.timers.borrow_mut()[number as usize].end_cancel(was_pending);
+        self.acting.set(self.acting.get() - 1);
         self.counts.borrow_mut().cancels += u64::from(was_pending);
     }
 
