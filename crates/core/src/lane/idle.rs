@@ -32,7 +32,8 @@ impl Lane {
         let should_doze = self.predictor.begin(now);
         if takes_part && told != Told::Idle {
             let (cpu, edge) = (at.slot.cpu(), at.lanes.next_edge(now));
-            let is_wary = at.lanes.watch() && at.machine.watches_stalled(cpu, now);
+            let is_watched = at.lanes.watch() || at.machine.has_repairs();
+            let is_wary = is_watched && at.machine.watches_stalled(cpu, now);
             self.next_watch = if is_wary { NextWatch::BeforeSleep } else { NextWatch::Usual };
             if is_wary {
                 return self.doze(at, edge, now, told);

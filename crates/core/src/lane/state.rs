@@ -174,7 +174,8 @@ impl Lane {
         self.looked = self.tick_of(now);
         self.must_help = true;
         let mut look = LaneLook { looked_around: true, marked: 0 };
-        if takes_part(at.slot) && at.lanes.watch() {
+        // Where no lane is ever marked, repairs are made all the same.
+        if takes_part(at.slot) && (at.lanes.watch() || at.machine.has_repairs()) {
             look.marked = match core::mem::take(&mut self.next_watch) {
                 NextWatch::Usual => at.machine.watch(at.slot.cpu(), now, actions),
                 NextWatch::BeforeSleep => at.machine.watch_before_sleep(at.slot.cpu(), now, actions),

@@ -326,7 +326,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if is_published {
             self.republish(cpu, actions);
         }
-        let is_served = is_published && self.hierarchy.cpu_state(cpu) != CpuState::Unavailable;
+        // Where its record is not to be had a kick does no harm.
+        let is_available = |state| state != CpuState::Unavailable;
+        let is_served = is_published && self.hierarchy.try_cpu_state(cpu).is_some_and(is_available);
         if !is_served || promptness == Promptness::Exact {
             self.kick_unless_stuck(cpu, actions);
         }

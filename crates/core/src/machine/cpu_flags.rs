@@ -178,9 +178,9 @@ impl CpuFlags {
         self.change(PUBLISH, 0)
     }
 
-    /// It could not be marked. By a watcher; no lock.
+    /// It could not be marked; what it has collected is taken back all the same. No lock.
     pub(super) fn transition_to_stuck(&self) -> FlagsChange {
-        self.change(0, STUCK)
+        self.change(0, STUCK | REVOKE)
     }
 
     /// It turns again, or was marked. By a watcher; no lock.

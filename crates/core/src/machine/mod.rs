@@ -193,7 +193,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Whether something could not be done as a lock was not to be had, and is noted in a CPU's flags.
     #[inline]
-    fn has_repairs(&self) -> bool {
+    pub(crate) fn has_repairs(&self) -> bool {
         self.pending_repairs.get() != 0
     }
 

@@ -47,40 +47,34 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// awake, `cpu` itself wakes up; if it cannot, the alarm wakes another. Tests: `site::stopped`.
     #[cold]
     fn wake_for_unpublished(&self, cpu: CpuId, next: Option<Nanos>, actions: &mut Actions) {
-        if self.flags(cpu).is_marked() {
-            self.ask_for_alarm(next, actions);
-        } else {
+        self.ask_for_alarm(next, actions);
+        if !self.flags(cpu).is_marked() {
             actions.kick(cpu);
         }
     }
 
-    /// Tells of a base that is due earlier, without waiting; says whether it could.
-    pub(super) fn try_tell(&self, id: BaseId, actions: &mut Actions) -> bool {
+    /// Tells of a base that is due earlier, without waiting. Of one that others pull from it is noted already
+    /// that it has to be published.
+    pub(super) fn try_tell(&self, id: BaseId, actions: &mut Actions) {
         let is_published = id.kind.is_pullable() && self.is_pulling();
         match (is_published, self.hierarchy.try_cpu_state(id.cpu)) {
-            (true, None) => false,
+            (true, None | Some(CpuState::Awake)) => {}
             (true, Some(CpuState::Parked | CpuState::Absent)) => self.try_republish(id.cpu, actions),
-            (true, Some(CpuState::Awake)) => true,
-            (true, Some(CpuState::Unavailable)) | (false, _) => {
-                self.kick_unless_stuck(id.cpu, actions);
-                true
-            }
+            (true, Some(CpuState::Unavailable)) | (false, _) => self.kick_unless_stuck(id.cpu, actions),
         }
     }
 
-    /// Publishes the first global expiry of `cpu` anew if no lock has to be waited for; says whether it did.
-    pub(super) fn try_republish(&self, cpu: CpuId, actions: &mut Actions) -> bool {
-        let Some(mut global) = self.bases.try_lock(BaseId { cpu, kind: BaseKind::Global }) else {
-            return false;
-        };
-        let Some(mut guest) = self.bases.try_lock(BaseId { cpu, kind: BaseKind::Guest }) else {
-            return false;
-        };
+    /// Publishes the first global expiry of `cpu` anew if no lock has to be waited for. Then nothing is noted
+    /// any more: that ends under the locks under which it is noted, as an arm may note it anew right after.
+    pub(super) fn try_republish(&self, cpu: CpuId, actions: &mut Actions) {
+        let lock = |kind| self.bases.try_lock(BaseId { cpu, kind });
+        let Some(mut global) = lock(BaseKind::Global) else { return };
+        let Some(mut guest) = lock(BaseKind::Guest) else { return };
         let next = earliest(global.next_expiry(), guest.next_expiry());
-        let Ok(first) = self.hierarchy.try_publish(cpu, next) else { return false };
+        let Ok(first) = self.hierarchy.try_publish(cpu, next) else { return };
+        self.count_repairs(self.watch[cpu.index()].flags.transition_to_published());
         drop((guest, global));
         self.ask_for_alarm(first, actions);
-        true
     }
 
     /// A CPU that was marked turns when it can, and a kick does not make it do so sooner; unless it sleeps.

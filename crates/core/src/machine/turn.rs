@@ -81,7 +81,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let is_due = |kind| self.bases.is_due(BaseId { cpu, kind }, now);
         self.flags(cpu).is_marked()
             || BaseKind::ALL.into_iter().any(is_due)
-            || self.is_pulling() && (self.has_repairs() || self.hierarchy.requires_handle_remote(cpu, now))
+            || self.is_pulling()
+                && (self.has_repairs() && !self.bases.is_unavailable(cpu)
+                    || self.hierarchy.requires_handle_remote(cpu, now))
     }
 
     /// The CPUs on which something is due that no migrator may see: the hierarchy could not learn of it, or
@@ -90,12 +92,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let cpus = move || (0..self.bases.cpu_count()).map(CpuId);
         let is_any_stuck = cpus().any(|cpu| self.flags(cpu).is_stuck());
         let is_unseen = move |cpu| is_any_stuck || self.flags(cpu).is_unpublished();
-        let is_pulled = |cpu| {
-            let flags = self.flags(cpu);
-            (flags.is_idle() || flags.is_marked()) && !self.bases.is_unavailable(cpu)
-        };
         let is_due = move |cpu| self.bases.next_global(cpu).is_some_and(|next| next <= now);
-        cpus().filter(move |cpu| is_due(*cpu) && is_unseen(*cpu) && is_pulled(*cpu))
+        cpus().filter(move |cpu| is_due(*cpu) && is_unseen(*cpu) && !self.bases.is_unavailable(*cpu))
     }
 
     /// Collects what is due on the CPU's own bases; [`next_expired`](Self::next_expired) hands it out. By the

@@ -12,7 +12,7 @@
 
 use super::event::{Link, TreeEvent};
 use super::hierarchy::Hierarchy;
-use super::record::Presence;
+use super::record::{CpuState, Presence};
 use super::state::{CHILDREN, ChildMask};
 use crate::base::earliest;
 use crate::lock::Busy;
@@ -170,7 +170,11 @@ impl<L: RawLock> Hierarchy<L> {
                 continue;
             }
             if level == 0 {
-                let _ = pull(CpuId(child as u16));
+                let cpu = CpuId(child as u16);
+                // What an isolated CPU has is its own (T4).
+                if self.try_cpu_state(cpu) != Some(CpuState::Unavailable) {
+                    let _ = pull(cpu);
+                }
             } else {
                 self.pull_all_idle(child, level - 1, pull);
             }

@@ -5,7 +5,7 @@ use crate::lock::BaseLock;
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::tmigr::CpuState;
-use quietcore_core::{BaseKind, Context, IdleDecision, MarkOutcome, TimerOptions};
+use quietcore_core::{BaseKind, Context, IdleDecision, MarkOutcome, Settings, StallPolicy, TimerOptions};
 
 /// CPUs below two groups: 0 to 7, and 8 and 9.
 const TWO_GROUPS: usize = 10;
@@ -162,4 +162,86 @@ fn the_alarm_wakes_one_that_is_not_stopped() {
     let lock = scene.lock_of(0, BaseKind::Global);
     lock.while_frozen(|| machine.handle_alarm(ms(21), &mut scene.actions));
     assert_eq!(scene.kicks(), [cpu(0)], "there is no other");
+}
+
+/// Goal: what a stalled CPU has collected of others and not run is run by others, though it cannot be marked;
+/// also what a CPU has that is about to block. Method: CPU 1 has two timers of CPU 2, and is in the first; its
+/// record or its group is busy for ever.
+#[test]
+fn what_a_stuck_cpu_collected_is_taken_back() {
+    for (is_record, blocks) in [(true, false), (false, false), (true, true), (false, true)] {
+        let (mut scene, expired) = Scene::pulled_from(BaseKind::Global);
+        let lock = if is_record { scene.lock_of_books(1) } else { BaseLock::of_group(NEAR) };
+        let (_, ran) = lock.while_frozen(|| {
+            if blocks {
+                scene.machine.go_absent(cpu(1), ms(7), &mut scene.actions);
+            }
+            scene.ticks(0, 8..30)
+        });
+        assert_eq!(ran, [2], "record {is_record}, blocks {blocks}");
+        scene.finish(1, expired, 30);
+        assert_eq!(scene.rest(1, 30), [], "it has lost the token");
+        let _ = (scene.ticks(1, 31..33), scene.ticks(0, 31..34));
+        assert!(!scene.machine.watches_stalled(cpu(0), ms(33)), "nothing is left to repair");
+        scene.machine.check();
+    }
+}
+
+/// Goal: beside a busy group, and while a CPU is stuck, what an isolated CPU has is its own. Method: CPU 1 is
+/// isolated, sleeps and has a timer that it armed; CPU 2 sleeps; the group is busy when both are due.
+#[test]
+fn an_isolated_cpu_is_not_pulled_from_beside_a_busy_group() {
+    for is_stuck in [false, true] {
+        let mut scene = Scene::of(4);
+        scene.isolate("1", 0);
+        scene.arm_new((1, 5), 1, 0);
+        scene.arm_new((2, 5), 2, 0);
+        let idle = if is_stuck { [1, 2].as_slice() } else { [1, 2, 3].as_slice() };
+        idle.iter().for_each(|index| scene.idle(*index, 0));
+        let (_, ran) = BaseLock::of_group(NEAR).while_frozen(|| scene.ticks(0, 1..20));
+        assert_eq!(ran, [2], "CPU 3 is stuck: {is_stuck}");
+        scene.machine.exit_idle(cpu(1), ms(20));
+        assert_eq!(scene.turn(1, 20), [1]);
+    }
+}
+
+/// Goal: an arm waits for no record of another CPU. Method: the record of the CPU that sleeps is busy for
+/// ever.
+#[test]
+fn an_arm_waits_for_no_record() {
+    let mut scene = Scene::of(2);
+    let timer = scene.add(TimerOptions::new(), 7);
+    scene.idle(1, 0);
+    let lock = scene.lock_of_books(1);
+    let _ = lock.while_frozen(|| scene.arm(timer, 20, Context::near(cpu(1), ms(1))));
+    assert_eq!((scene.actions.take_alarm(), scene.kicks()), (Some(ms(21)), vec![cpu(1)]));
+    assert_eq!(scene.ticks(0, 2..24).1, [7], "CPU 1 does not come");
+}
+
+/// Goal: a CPU that missed its wake-up and cannot be marked is pulled from. Method: CPU 1 sleeps until a pinned
+/// timer, and has published nothing, as the other is due later; the group is busy for ever.
+#[test]
+fn a_cpu_that_overslept_is_pulled_from() {
+    let mut scene = Scene::of(2);
+    scene.arm_pinned((1, 5), 1, 0);
+    scene.arm_new((2, 6), 1, 0);
+    scene.idle(1, 0);
+    let (_, ran) = BaseLock::of_group(NEAR).while_frozen(|| scene.ticks(0, 1..20));
+    assert_eq!(ran, [2], "the pinned one waits for its lane");
+}
+
+/// Goal: what could not be published is published later also where no CPU is ever marked. Method: no stall is
+/// one; a timer comes to an absent CPU while the group is busy; another CPU looks around.
+#[test]
+fn repairs_are_made_without_marks() {
+    let settings =
+        Settings { stall: StallPolicy { after: None, ..Default::default() }, ..Default::default() };
+    let mut scene = Scene::new(2, settings);
+    let timer = scene.add(TimerOptions::new(), 7);
+    scene.machine.go_absent(cpu(1), ms(0), &mut scene.actions);
+    let _ = BaseLock::of_group(NEAR).while_frozen(|| scene.arm(timer, 20, Context::near(cpu(1), ms(1))));
+    assert!(scene.machine.watches_stalled(cpu(0), ms(1)));
+    let _ = scene.tick(0, 2);
+    assert!(!scene.machine.watches_stalled(cpu(0), ms(2)));
+    assert_eq!(scene.enter_idle(0, 3), IdleDecision::Sleep { until: Some(ms(21)) });
 }

@@ -68,6 +68,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let next = bases.next_global();
         let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
             watch.busy_marks.count();
+            // What it has may be known to no CPU, as it was to be up before that is due.
+            self.count_repairs(watch.flags.transition_to_unpublished());
             return false;
         };
         self.complete_absence(cpu, &mut bases);

@@ -20,16 +20,15 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             if base.runner() != Some(holder) {
                 continue;
             }
-            let must_publish = base.revoke().must_publish();
+            let must_tell = base.revoke().must_publish();
             // Noted before the lock is given back: a CPU that is stopped after that has left the note, one
             // that is stopped before it the token. Test: `site::stall::two_freeze_anywhere`.
-            let flags = &self.watch[id.cpu.index()].flags;
-            if must_publish {
-                self.count_repairs(flags.transition_to_unpublished());
+            if must_tell && id.kind.is_pullable() && self.is_pulling() {
+                self.count_repairs(self.watch[id.cpu.index()].flags.transition_to_unpublished());
             }
             drop(base);
-            if must_publish && self.try_tell(id, actions) {
-                self.count_repairs(flags.transition_to_published());
+            if must_tell {
+                self.try_tell(id, actions);
             }
         }
         if is_complete {
@@ -50,8 +49,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 self.complete_mark(cpu, now, actions);
             }
             self.repair_tokens(cpu, actions);
-            if self.flags(cpu).is_unpublished() && self.try_republish(cpu, actions) {
-                self.count_repairs(self.watch[cpu.index()].flags.transition_to_published());
+            if self.flags(cpu).is_unpublished() {
+                self.try_republish(cpu, actions);
             }
         }
     }
