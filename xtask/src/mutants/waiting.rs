@@ -3,7 +3,7 @@
 
 use super::killer::Killer::{self, Test};
 use super::killer::Mutant;
-use super::killer::Suite::{LiveUnits, Machine, Runtimes, Site, Units};
+use super::killer::Suite::{LiveUnits, Machine, Runtimes, Site, Tasks, Units};
 
 const EXPIRE: &str = "crates/core/src/base/expire.rs";
 const ALARM: &str = "crates/core/src/machine/alarm.rs";
@@ -24,6 +24,70 @@ const WATCH: &str = "crates/core/src/machine/stall/watch.rs";
 const STOPPED: &[Killer] = &[Test(Site, "stopped::nobody_waits_for_a_lane_that_is_stopped")];
 
 pub(super) const WAITING: &[Mutant] = &[
+    Mutant {
+        name: "marked-beside-awake",
+        rule: "the sentinel says when it has marked lanes and kicked none",
+        file: SENTINEL,
+        right: "if is_true { SentinelLook::Marked } else { SentinelLook::MarkedBesideAwake };",
+        wrong: "if is_true { SentinelLook::Marked } else { SentinelLook::Marked };",
+        killers: &[Test(Machine, "lanes::a_mark_beside_a_lane_that_turns_is_told")],
+    },
+    Mutant {
+        name: "silence-offers-nothing",
+        rule: "what waits on lanes that the sentinel has marked is offered",
+        file: "crates/core/src/run_queue/wake.rs",
+        right: "    pub fn handle_silence(&self) {\n        self.offer_of_marked();",
+        wrong: "    pub fn handle_silence(&self) {",
+        killers: &[Test(Units, "run_queue::tests::what_waits_is_offered")],
+    },
+    Mutant {
+        name: "sentinel-keeps-it",
+        rule: "a lane that is about to sleep is told of what waits on a lane that the sentinel has marked",
+        file: "crates/live/src/lane/sentinel.rs",
+        right: "if look == SentinelLook::MarkedBesideAwake {",
+        wrong: "if false {",
+        killers: &[Test(Tasks, "stuck::a_lane_that_has_looked_is_told")],
+    },
+    Mutant {
+        name: "stuck-keeps-tokens",
+        rule: "what a stalled CPU has collected is taken back though it cannot be marked",
+        file: "crates/core/src/machine/cpu_flags.rs",
+        right: "self.change(0, STUCK | REVOKE)",
+        wrong: "self.change(0, STUCK)",
+        killers: &[Test(Machine, "busy::what_a_stuck_cpu_collected_is_taken_back")],
+    },
+    Mutant {
+        name: "busy-group-pulls-isolated",
+        rule: "beside a busy group nothing is pulled from an isolated CPU",
+        file: REMOTE,
+        right: "if self.try_cpu_state(cpu) != Some(CpuState::Unavailable) {",
+        wrong: "if self.try_cpu_state(cpu) != Some(CpuState::Awake) {",
+        killers: &[Test(Machine, "busy::an_isolated_cpu_is_not_pulled_from_beside_a_busy_group")],
+    },
+    Mutant {
+        name: "stuck-pulls-isolated",
+        rule: "while a CPU is stuck nothing is pulled from an isolated CPU",
+        file: TURN,
+        right: "is_due(*cpu) && is_unseen(*cpu) && !self.bases.is_unavailable(*cpu)",
+        wrong: "is_due(*cpu) && is_unseen(*cpu)",
+        killers: &[Test(Machine, "busy::an_isolated_cpu_is_not_pulled_from_beside_a_busy_group")],
+    },
+    Mutant {
+        name: "arm-reads-a-record",
+        rule: "an arm waits for no record of another CPU",
+        file: ARM,
+        right: "self.hierarchy.try_cpu_state(cpu).is_some_and(is_available)",
+        wrong: "is_available(self.hierarchy.cpu_state(cpu))",
+        killers: &[Test(Machine, "busy::an_arm_waits_for_no_record")],
+    },
+    Mutant {
+        name: "overslept-not-noted",
+        rule: "an overslept CPU that cannot be marked is pulled from",
+        file: "crates/core/src/machine/stall/missed_wakeup.rs",
+        right: "            self.count_repairs(watch.flags.transition_to_unpublished());\n",
+        wrong: "",
+        killers: &[Test(Machine, "busy::a_cpu_that_overslept_is_pulled_from")],
+    },
     Mutant {
         name: "mark-of-isolated-ends",
         rule: "a mark by half is completed though its CPU was isolated since",
@@ -52,7 +116,7 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "block-waits-for-group",
         rule: "a lane that is about to block waits for no group's events",
         file: MARK,
-        right: "let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {\n            self.watch[cpu.index()].busy_marks.count();\n            return;\n        };",
+        right: "let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {\n            self.watch[cpu.index()].busy_marks.count();\n            self.note_stuck(cpu);\n            return;\n        };",
         wrong: "let first = self.hierarchy.go_absent(cpu, next);",
         killers: STOPPED,
     },

@@ -197,6 +197,9 @@ fn an_isolated_cpu_is_not_pulled_from_beside_a_busy_group() {
         scene.arm_new((1, 5), 1, 0);
         scene.arm_new((2, 5), 2, 0);
         let idle = if is_stuck { [1, 2].as_slice() } else { [1, 2, 3].as_slice() };
+        if is_stuck {
+            scene.arm_new((3, 3), 3, 0);
+        }
         idle.iter().for_each(|index| scene.idle(*index, 0));
         let (_, ran) = BaseLock::of_group(NEAR).while_frozen(|| scene.ticks(0, 1..20));
         assert_eq!(ran, [2], "CPU 3 is stuck: {is_stuck}");

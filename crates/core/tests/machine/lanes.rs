@@ -383,6 +383,18 @@ fn a_lane_that_was_kicked_must_turn() {
     assert!(kicks.iter().any(|kicks| *kicks == [1, 1, 1]), "in the end all are woken: {kicks:?}");
 }
 
+/// Goal: when the sentinel marks a lane beside one that seems to turn it kicks none, and says so: that one may
+/// be on its way to sleep. Method: lane 0 is silent since 0, lane 1 has lived at 2 ms; a look at 3 ms.
+#[test]
+fn a_mark_beside_a_lane_that_turns_is_told() {
+    let mut lanes = Lanes::new(2);
+    lanes.scene.machine.keep_alive(cpu(1), ms(2));
+    let _ = lanes.table.deadline().pull(ms(3));
+    assert_eq!(lanes.sentinel_looks(ms(3)), SentinelLook::MarkedBesideAwake);
+    assert_eq!((lanes.scene.cpu_state(0), lanes.scene.cpu_state(1)), (CpuState::Absent, CpuState::Awake));
+    assert_eq!(lanes.kicked(), [0, 0, 0]);
+}
+
 /// Goal: the sentinel rests while all lanes sleep as they may, and does not take one for resting that was to
 /// be up long ago. Method: lane 0 sleeps until 10 ms; looks before and after `stall_after` from there.
 #[test]

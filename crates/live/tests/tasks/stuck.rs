@@ -1,12 +1,14 @@
 //! A lane that is stuck holds up nothing but what is bound to it.
 
-use crate::scene::{Gate, builder, cpu, drive, lane_here, lanes, wait_for};
+use crate::scene::{Gate, builder, cpu, drive, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
-    Machine,
+    Cpu, Machine,
+    lane::IdleUntil,
     task::{Priority, TaskOptions, WorkOptions},
 };
 use std::sync::mpsc::channel;
+use std::thread;
 use std::time::Duration;
 
 /// Keeps the lane `index` in a task until the gate is opened.
@@ -78,6 +80,52 @@ fn one_that_is_left_alone_is_found() {
         gate.open();
     }
     machine.shutdown();
+}
+
+/// Goal: a lane that is about to sleep is told of what waits on a lane that the sentinel has marked, though it
+/// turned before that came. Method: a task of lane 0 leaves another one after lane 1 has looked for the last
+/// time, and does not return; lane 1 waits after the sentinel has looked. Where the host does not let lane 1
+/// turn in time it is marked, too, and it is tried again.
+#[test]
+fn a_lane_that_has_looked_is_told() {
+    while !is_told_after_its_look() {}
+}
+
+/// Whether the host let lane 1 turn in time.
+fn is_told_after_its_look() -> bool {
+    let machine = builder().stall_after(Duration::from_millis(200)).start().expect("starts");
+    let (_lane, ()) = drive(machine, 0, |_| ());
+    let mut lane = Cpu::claim(machine, cpu(1)).expect("it is free");
+    while !matches!(lane.enter_idle(), IdleUntil::Sleep { .. }) {
+        lane.exit_idle();
+    }
+    let (gate, (sender, began), (leave, may_leave), (tell, ran)) =
+        (Gate::default(), channel(), channel::<()>(), channel());
+    let holds = gate.clone();
+    let holder = machine.spawn_on(cpu(0), async move {
+        sender.send(()).expect("the test waits");
+        may_leave.recv().expect("the test tells");
+        drop(machine.spawn(async move { tell.send(thread::current().id()) }));
+        holds.wait();
+    });
+    drop(holder.expect("it runs"));
+    wait_for(&began);
+    thread::sleep(Duration::from_millis(100));
+    let _ = lane.turn();
+    leave.send(()).expect("the task waits");
+    eventually("lane 0 is reported", || !machine.stalls().is_empty());
+    let is_in_time = machine.stalls().iter().all(|report| report.cpu == cpu(0));
+    if is_in_time {
+        assert!(matches!(lane.enter_idle(), IdleUntil::Stay { .. }), "it is told");
+        eventually("it takes the task", || {
+            let _ = lane.turn();
+            ran.try_recv().is_ok_and(|by| by == thread::current().id())
+        });
+    }
+    gate.open();
+    drop(lane);
+    machine.shutdown();
+    is_in_time
 }
 
 /// Goal: tasks that are woken while their lane is stuck run elsewhere, also from timers. Method: sleeping

@@ -31,8 +31,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let next = bases.next_global();
         let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
             self.watch[cpu.index()].busy_marks.count();
-            drop(bases);
-            self.note_stuck(cpu, actions);
+            self.note_stuck(cpu);
             return;
         };
         let first = first.filter(|_| self.is_pulling());
@@ -59,7 +58,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let Some(mut bases) = self.try_lock_bases(cpu) else {
             self.watch[cpu.index()].busy_marks.count();
             if self.hand_over_duties(cpu, actions).is_err() {
-                self.note_stuck(cpu, actions);
+                self.note_stuck(cpu);
             }
             return MarkOutcome::Busy;
         };
@@ -69,8 +68,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let next = bases.next_global();
         let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
             self.watch[cpu.index()].busy_marks.count();
-            drop(bases);
-            self.note_stuck(cpu, actions);
+            self.note_stuck(cpu);
             return MarkOutcome::Busy;
         };
         self.complete_absence(cpu, &mut bases);
@@ -110,12 +108,11 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// `cpu` is stalled and could not be marked, so it may still be the migrator of its groups: until it
     /// turns or is marked, each CPU that is awake looks after all that are idle
-    /// ([`next_expired`](Self::next_expired)); what it has collected and not run is taken back. One that is only
+    /// ([`next_expired`](Self::next_expired)), and takes back what it has collected and not run. One that is only
     /// slow, or about to block, finds that out when it locks again. Tests: `site::stopped`,
     /// `busy::what_a_stuck_cpu_collected_is_taken_back`.
-    pub(super) fn note_stuck(&self, cpu: CpuId, actions: &mut Actions) {
+    fn note_stuck(&self, cpu: CpuId) {
         self.count_repairs(self.watch[cpu.index()].flags.transition_to_stuck());
-        self.take_back_tokens(cpu, actions);
     }
 
     /// Without the bases' locks: the mark of `cpu` has to be completed, or ended, by the next watcher.

@@ -151,6 +151,12 @@ fn what_waits_is_offered() {
         world.mark(cpu);
         world.queues().handle_look(CpuId(2), LaneLook { marked: 1, ..looked });
         assert_eq!(world.kicks()[2], kicks, "CPU {cpu} was marked");
+        let world = one();
+        world.queues().handle_silence();
+        assert_eq!(world.kicks()[2], 0, "none was marked");
+        world.mark(cpu);
+        world.queues().handle_silence();
+        assert_eq!(world.kicks()[2], kicks, "CPU {cpu} was marked by the sentinel");
     }
 }
 
