@@ -99,7 +99,7 @@ impl<L: RawLock> Hierarchy<L> {
         let mut link = this.leaf();
         let mut level = 0;
         while let Some((group, mask)) = link {
-            match self.try_pull_due(group, mask.bits(), now, &mut pull) {
+            match self.try_pull_due(group, level, mask.bits(), now, &mut pull) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(Busy) => self.pull_all_idle(group, level, &mut pull),
@@ -139,6 +139,7 @@ impl<L: RawLock> Hierarchy<L> {
     fn try_pull_due(
         &self,
         group: usize,
+        level: usize,
         mask: u8,
         now: Nanos,
         pull: &mut dyn FnMut(CpuId) -> Pulled,
@@ -156,12 +157,17 @@ impl<L: RawLock> Hierarchy<L> {
             // An event that stays as it was is another CPU's for this time.
             if last == Some(event) || pull(event.cpu) == Pulled::Left {
                 skipped |= child.bits();
+                // What others in that child have stands behind it. Test: `site::stopped`.
+                if let Some(below) = level.checked_sub(1).and_then(|_| group.child(child)) {
+                    self.pull_all_idle(below, level - 1, pull);
+                }
             }
             last = Some(event);
         }
     }
 
-    /// Pulls from each idle CPU below a group whose events cannot be read now, also from those without any.
+    /// Pulls from each idle CPU below a group whose events cannot be read now, or of which the first cannot be
+    /// pulled; also from those without any.
     fn pull_all_idle(&self, group: usize, level: usize, pull: &mut dyn FnMut(CpuId) -> Pulled) {
         let group = &self.groups[group];
         for mask in (0..CHILDREN as u8).filter_map(ChildMask::new) {
