@@ -47,8 +47,8 @@ pub enum SentinelLook {
     Quiet,
     /// Lanes may have been marked absent: the world reports that. A lane was kicked, and takes over.
     Marked,
-    /// The same, but a lane that is awake is to take over. It may be about to sleep, and not have seen that: the
-    /// world tells of what waits there ([`RunQueues::handle_silence`](crate::run_queue::RunQueues)).
+    /// The same, but a lane that is awake is to take over. It may be about to sleep, and not have seen that:
+    /// the world tells of what waits there ([`RunQueues::handle_silence`](crate::run_queue::RunQueues)).
     MarkedBesideAwake,
 }
 

@@ -75,7 +75,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             None => before(global, local),
         };
         let watch = &self.watch[cpu.index()];
-        // On its way through the hierarchy it is one that is to be up now: others see that it was stopped there.
+        // On its way through the hierarchy it is to be up now: others see that it was stopped there.
         watch.sleep_until(Some(now));
         let first = match self.is_pulling().then(|| self.hierarchy.try_deactivate(cpu, publish)) {
             None => publish,

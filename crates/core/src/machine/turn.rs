@@ -73,9 +73,9 @@ pub struct At<'a> {
 }
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
-    /// Whether `cpu` should take a turn: once per tick, or when it wakes up for a timer. By the CPU itself. It
-    /// should also while something has to be repaired: what is due then may be seen by no migrator.
-    /// Cost: a few loads; no lock.
+    /// Whether `cpu` should take a turn: once per tick, or when it wakes up for a timer. By the CPU itself.
+    /// It should also while something has to be repaired: what is due then may be seen by no migrator. Cost:
+    /// a few loads; no lock.
     #[must_use]
     pub fn handle_tick(&self, cpu: CpuId, now: Nanos) -> bool {
         let is_due = |kind| self.bases.is_due(BaseId { cpu, kind }, now);

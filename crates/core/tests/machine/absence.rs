@@ -175,8 +175,8 @@ fn a_busy_mark_hands_the_duties_over() {
     scene.machine.check();
 }
 
-/// Goal: a mark of which only the duties were handed over is completed though its CPU was isolated since; when
-/// it is so no more it is absent, until it turns. Method: CPU 0 is stopped inside its GLOBAL base and is
+/// Goal: a mark of which only the duties were handed over is completed though its CPU was isolated since;
+/// when it is so no more it is absent, until it turns. Method: CPU 0 is stopped inside its GLOBAL base and is
 /// isolated; CPU 1 looks before, during and after that.
 #[test]
 fn a_mark_outlives_an_isolation() {

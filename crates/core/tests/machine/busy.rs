@@ -165,8 +165,8 @@ fn the_alarm_wakes_one_that_is_not_stopped() {
 }
 
 /// Goal: what a stalled CPU has collected of others and not run is run by others, though it cannot be marked;
-/// also what a CPU has that is about to block. Method: CPU 1 has two timers of CPU 2, and is in the first; its
-/// record or its group is busy for ever.
+/// also what a CPU has that is about to block. Method: CPU 1 has two timers of CPU 2, and is in the first;
+/// its record or its group is busy for ever.
 #[test]
 fn what_a_stuck_cpu_collected_is_taken_back() {
     for (is_record, blocks) in [(true, false), (false, false), (true, true), (false, true)] {
@@ -221,8 +221,8 @@ fn an_arm_waits_for_no_record() {
     assert_eq!(scene.ticks(0, 2..24).1, [7], "CPU 1 does not come");
 }
 
-/// Goal: a CPU that missed its wake-up and cannot be marked is pulled from. Method: CPU 1 sleeps until a pinned
-/// timer, and has published nothing, as the other is due later; the group is busy for ever.
+/// Goal: a CPU that missed its wake-up and cannot be marked is pulled from. Method: CPU 1 sleeps until a
+/// pinned timer, and has published nothing, as the other is due later; the group is busy for ever.
 #[test]
 fn a_cpu_that_overslept_is_pulled_from() {
     let mut scene = Scene::of(2);

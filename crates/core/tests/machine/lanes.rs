@@ -383,8 +383,8 @@ fn a_lane_that_was_kicked_must_turn() {
     assert!(kicks.iter().any(|kicks| *kicks == [1, 1, 1]), "in the end all are woken: {kicks:?}");
 }
 
-/// Goal: when the sentinel marks a lane beside one that seems to turn it kicks none, and says so: that one may
-/// be on its way to sleep. Method: lane 0 is silent since 0, lane 1 has lived at 2 ms; a look at 3 ms.
+/// Goal: when the sentinel marks a lane beside one that seems to turn it kicks none, and says so: that one
+/// may be on its way to sleep. Method: lane 0 is silent since 0, lane 1 has lived at 2 ms; a look at 3 ms.
 #[test]
 fn a_mark_beside_a_lane_that_turns_is_told() {
     let mut lanes = Lanes::new(2);

@@ -73,7 +73,8 @@ fn they_go_where_they_can_run() {
 #[test]
 fn a_free_lane_pulls() {
     let machine = lanes().start().expect("starts");
-    eventually("the lane that is let go runs all", || where_six_ran_beside(machine, 0) == [Some(1); 6]);
+    let ran_there = (0..100).any(|_| where_six_ran_beside(machine, 0) == [Some(1); 6]);
+    assert!(ran_there, "the lane that is let go runs all");
     machine.shutdown();
 }
 

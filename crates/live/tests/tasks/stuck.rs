@@ -82,17 +82,17 @@ fn one_that_is_left_alone_is_found() {
     machine.shutdown();
 }
 
-/// Goal: a lane that is about to sleep is told of what waits on a lane that the sentinel has marked, though it
-/// turned before that came. Method: a task of lane 0 leaves another one after lane 1 has looked for the last
-/// time, and does not return; lane 1 waits after the sentinel has looked. Where the host does not let lane 1
-/// turn in time it is marked, too, and it is tried again.
+/// Goal: a lane that is about to sleep is told of what waits on a lane that the sentinel has marked, though
+/// it turned before that came. Method: a task of lane 0 leaves another one after lane 1 has looked for the
+/// last time, and does not return; lane 1 waits after the sentinel has looked. Where the host does not let
+/// lane 1 turn in time it is marked, too, and it is tried again.
 #[test]
 fn a_lane_that_has_looked_is_told() {
-    while !is_told_after_its_look() {}
+    while !check_is_told_after_its_look() {}
 }
 
 /// Whether the host let lane 1 turn in time.
-fn is_told_after_its_look() -> bool {
+fn check_is_told_after_its_look() -> bool {
     let machine = builder().stall_after(Duration::from_millis(200)).start().expect("starts");
     let (_lane, ()) = drive(machine, 0, |_| ());
     let mut lane = Cpu::claim(machine, cpu(1)).expect("it is free");

@@ -129,8 +129,8 @@ impl RuntimePlan {
         let tasks = 1 + random.below(2 * u64::from(self.lanes) + 8).min(40) as u16;
         let exist = self.lanes > 0 && self.faults.longest_item > 0;
         let (wakes_here, awareness) = (random.chance(40), Awareness::ALL[random.below(4) as usize]);
-        // The softirqs of a lane that is stuck wait for it, and all timers for a spare that is, when every lane
-        // is isolated.
+        // The softirqs of a lane that is stuck wait for it, and all timers for a spare that is, when every
+        // lane is isolated.
         let can_be_stuck = exist && self.faults.longest_handler == 0 && self.faults.isolation_every == 0;
         let is_stuck = random.chance(50) && can_be_stuck;
         let stuck_after = MS + random.below(30 * MS);

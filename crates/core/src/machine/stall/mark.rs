@@ -108,8 +108,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// `cpu` is stalled and could not be marked, so it may still be the migrator of its groups: until it
     /// turns or is marked, each CPU that is awake looks after all that are idle
-    /// ([`next_expired`](Self::next_expired)), and takes back what it has collected and not run. One that is only
-    /// slow, or about to block, finds that out when it locks again. Tests: `site::stopped`,
+    /// ([`next_expired`](Self::next_expired)), and takes back what it has collected and not run. One that is
+    /// only slow, or about to block, finds that out when it locks again. Tests: `site::stopped`,
     /// `busy::what_a_stuck_cpu_collected_is_taken_back`.
     pub(super) fn note_stuck(&self, cpu: CpuId) {
         self.count_repairs(self.watch[cpu.index()].flags.transition_to_stuck());

@@ -31,8 +31,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         overslept.map(|cpu| u32::from(self.mark_parked(cpu, now, actions))).sum()
     }
 
-    /// Whether `cpu` was stopped on its way into or out of idle, inside its record. The groups above it may not
-    /// know what it is, nor what others there have: it may have left the lowest one, and not the next.
+    /// Whether `cpu` was stopped on its way into or out of idle, inside its record. The groups above it may
+    /// not know what it is, nor what others there have: it may have left the lowest one, and not the next.
     fn is_stopped_in_record(&self, cpu: CpuId, now: Nanos) -> bool {
         let watch = &self.watch[cpu.index()];
         let flags = watch.flags.load();
@@ -42,8 +42,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         may_be && self.hierarchy.try_cpu_state(cpu).is_none()
     }
 
-    /// Whether any CPU was stopped so. For a sentinel, which does not let a tree rest then in which no CPU seems
-    /// to be awake. Waits for no lock.
+    /// Whether any CPU was stopped so. For a sentinel, which does not let a tree rest then in which no CPU
+    /// seems to be awake. Waits for no lock.
     pub(crate) fn is_any_stopped_in_record(&self, now: Nanos) -> bool {
         (0..self.bases.cpu_count()).any(|cpu| self.is_stopped_in_record(CpuId(cpu), now))
     }
