@@ -130,6 +130,7 @@ mod tests {
             fork_after: 6_006,
             longest_handler: 7_007,
             defer_limit: 8_008,
+            stuck_after: 9_009,
         };
         let plan = RuntimePlan {
             lanes: 12,
