@@ -23,34 +23,7 @@ const WATCH: &str = "crates/core/src/machine/stall/watch.rs";
 
 const STOPPED: &[Killer] = &[Test(Site, "stopped::nobody_waits_for_a_lane_that_is_stopped")];
 
-const BETWEEN_GROUPS: &[Killer] =
-    &[Test(Site, "stopped::nobody_waits_for_a_lane_that_is_stopped_between_two_groups")];
-
 pub(super) const WAITING: &[Mutant] = &[
-    Mutant {
-        name: "stopped-in-record-unseen",
-        rule: "a CPU that was stopped on its way through the hierarchy is noted",
-        file: "crates/core/src/machine/stall/missed_wakeup.rs",
-        right: "            self.note_stuck(cpu);\n        }\n",
-        wrong: "            let _ = cpu;\n        }\n",
-        killers: BETWEEN_GROUPS,
-    },
-    Mutant {
-        name: "on-its-way-asleep",
-        rule: "a CPU on its way through the hierarchy is to be up now",
-        file: MACHINE_IDLE,
-        right: "        watch.sleep_until(Some(now));\n",
-        wrong: "",
-        killers: BETWEEN_GROUPS,
-    },
-    Mutant {
-        name: "behind-a-busy-event",
-        rule: "events behind one that cannot be pulled are not hidden by it",
-        file: REMOTE,
-        right: "                    self.pull_all_idle(below, level - 1, pull);",
-        wrong: "                    let _ = below;",
-        killers: BETWEEN_GROUPS,
-    },
     Mutant {
         name: "marked-beside-awake",
         rule: "the sentinel says when it has marked lanes and kicked none",

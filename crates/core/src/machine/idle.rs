@@ -74,9 +74,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             // It is idle in the hierarchy and stays so: what it published and when it wakes up must hold.
             None => before(global, local),
         };
-        let watch = &self.watch[cpu.index()];
-        // On its way through the hierarchy it is to be up now: others see that it was stopped there.
-        watch.sleep_until(Some(now));
         let first = match self.is_pulling().then(|| self.hierarchy.try_deactivate(cpu, publish)) {
             None => publish,
             Some(Ok(first)) => first,
@@ -88,7 +85,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         {
             // What the hierarchy wants is so near that this CPU keeps its tick: the hierarchy must know.
             self.hierarchy.activate(cpu);
-            watch.sleep_until(None);
             return decision;
         }
         bases.set_idle(true);
@@ -100,7 +96,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 (IdleDecision::Sleep { until }, until)
             }
         };
-        watch.sleep_until(until);
+        self.watch[cpu.index()].sleep_until(until);
         decision
     }
 
@@ -143,7 +139,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             drop(bases);
             return self.enter_idle(cpu, now);
         }
-        self.watch[cpu.index()].sleep_until(Some(now));
         let Ok(first) = self.hierarchy.try_stand_down(cpu, global) else {
             return self.retry_idle(cpu, earliest(local, global), now);
         };

@@ -23,29 +23,9 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if !self.is_pulling() {
             return 0;
         }
-        let cpus = || (0..self.bases.cpu_count()).map(CpuId);
-        for cpu in cpus().filter(|cpu| self.is_stopped_in_record(*cpu, now)) {
-            self.note_stuck(cpu);
-        }
-        let overslept = cpus().filter(|cpu| self.has_missed_wakeup(*cpu, now));
+        let cpus = (0..self.bases.cpu_count()).map(CpuId);
+        let overslept = cpus.filter(|cpu| self.has_missed_wakeup(*cpu, now));
         overslept.map(|cpu| u32::from(self.mark_parked(cpu, now, actions))).sum()
-    }
-
-    /// Whether `cpu` was stopped on its way into or out of idle, inside its record. The groups above it may
-    /// not know what it is, nor what others there have: it may have left the lowest one, and not the next.
-    fn is_stopped_in_record(&self, cpu: CpuId, now: Nanos) -> bool {
-        let watch = &self.watch[cpu.index()];
-        let flags = watch.flags.load();
-        let lived = if flags.is_idle() { watch.sleeps_until() } else { Some(watch.heartbeat()) };
-        let is_late = |lived| self.settings.stall.is_stalled(now.since(lived), Patience::Usual);
-        let may_be = flags.is_online() && !flags.is_marked() && lived.is_some_and(is_late);
-        may_be && self.hierarchy.try_cpu_state(cpu).is_none()
-    }
-
-    /// Whether any CPU was stopped so. For a sentinel, which does not let a tree rest then in which no CPU
-    /// seems to be awake. Waits for no lock.
-    pub(crate) fn is_any_stopped_in_record(&self, now: Nanos) -> bool {
-        (0..self.bases.cpu_count()).any(|cpu| self.is_stopped_in_record(CpuId(cpu), now))
     }
 
     /// The same, unless another CPU has done it in this tick.
