@@ -115,3 +115,25 @@ fn after_a_stop_of_all_lanes_everything_runs_once() {
         lane.join().expect("it ends");
     }
 }
+
+/// Goal: a kick that comes while a lane looks for the last time, before it sleeps, ends the sleep. Method: the
+/// look itself kicks, and says that there is nothing.
+#[test]
+fn a_kick_during_the_last_look_arrives() {
+    let machine = builder().start().expect("starts");
+    let (done, is_done) = channel();
+    let thread = thread::spawn(move || {
+        let mut lane = Cpu::claim(machine, cpu(0)).expect("it is free");
+        for _ in 0..20 {
+            let unparker = lane.unparker();
+            lane.park_unless(|| {
+                unparker.unpark();
+                false
+            });
+        }
+        done.send(()).expect("the test waits");
+    });
+    wait_for(&is_done);
+    thread.join().expect("no panic");
+    machine.shutdown();
+}

@@ -1,8 +1,8 @@
 //! Isolation while lanes turn, and without lanes.
 
-use crate::scene::{PATIENCE, both, builder, cpu, drive, teller, wait_for};
+use crate::scene::{PATIENCE, both, builder, cpu, drive, eventually, teller, wait_for};
 use quietcore_live::{
-    CpuSet, Machine, TimerOptions,
+    Cpu, CpuSet, Machine, Nanos, TimerOptions,
     isolation::{Exclusion, IsolateError},
 };
 use std::sync::Mutex;
@@ -116,5 +116,34 @@ fn without_lanes_isolation_is_about_where_timers_wait() {
     let now: Vec<u64> = machine.metrics().cpus.iter().map(|cpu| cpu.bases.armed).collect();
     assert_eq!(now[0], armed[0], "CPU 0 is isolated");
     assert_eq!(now.iter().sum::<u64>(), armed.iter().sum::<u64>() + 1);
+    machine.shutdown();
+}
+
+/// Goal: an isolated lane runs all that a turn has collected, though nothing else is armed there. Method: more
+/// pinned timers, due at the same moment, than a turn runs.
+#[test]
+fn an_isolated_lane_runs_what_its_last_turn_left() {
+    let machine = builder().start().expect("starts");
+    let (_other, ()) = drive(machine, 1, |_| ());
+    let mut lane = Cpu::claim(machine, cpu(0)).expect("it is free");
+    machine.set_isolated(&only(0)).expect("one is left");
+    let (tell, ran) = channel();
+    let at = machine.now().as_u64() + SOON.as_nanos() as u64;
+    let timers: Vec<_> = (0..600)
+        .map(|_| {
+            let tell = tell.clone();
+            let options = TimerOptions::new().pinned();
+            let timer = machine.timer(options, move |_| tell.send(()).expect("the test waits"));
+            timer.arm_at(Nanos(at)).expect("it runs");
+            timer
+        })
+        .collect();
+    let mut left = timers.len();
+    eventually("all ran", || {
+        let _ = lane.turn();
+        left -= ran.try_iter().count();
+        left == 0
+    });
+    drop(lane);
     machine.shutdown();
 }

@@ -1,6 +1,6 @@
 //! Isolation of everything at once, while it all goes on.
 
-use crate::scene::{cpu, lane_here, lanes, wait_for};
+use crate::scene::{Gate, cpu, lane_here, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
     CpuSet, Machine, TimerOptions,
@@ -107,4 +107,28 @@ fn load(machine: &'static Machine, kind: usize, seen: &Arc<Seen>, is_over: &Atom
             }
         }
     }
+}
+
+/// Goal: each call that isolates a lane tells of what still runs there, also if the lane was isolated before.
+/// Method: a task that may move is kept on the lane; two calls, and a third when it has ended.
+#[test]
+fn what_still_runs_is_told_each_time() {
+    let machine = lanes().start().expect("starts");
+    let lane = |list: &str| list.parse::<CpuSet>().expect("a list");
+    let (gate, (tell, began)) = (Gate::default(), channel());
+    let holds = gate.clone();
+    let task = machine.spawn(async move {
+        tell.send(lane_here()).expect("the test waits");
+        holds.wait();
+    });
+    let here = wait_for(&began).expect("on a lane").to_string();
+    for _ in 0..2 {
+        let report = machine.set_isolated(&lane(&here)).expect("one is left");
+        assert_eq!(report.still_running, lane(&here), "{report:?}");
+    }
+    gate.open();
+    block_on(task.expect("it runs")).expect("it ends");
+    let report = machine.set_isolated(&lane(&here)).expect("one is left");
+    assert!(report.still_running.is_empty(), "{report:?}");
+    machine.shutdown();
 }

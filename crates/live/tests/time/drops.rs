@@ -3,7 +3,8 @@
 use crate::scene::{MILLI, Stopped, Woken, check_books, poll};
 use core::pin::Pin;
 use core::task::{Poll, Waker};
-use quietcore_live::time::{Precision, Sleep, sleep};
+use quietcore_live::time::{Duration, Instant, Precision, Sleep, sleep, sleep_until};
+use quietcore_live::{Machine, OnPanic};
 use std::sync::{Arc, Mutex};
 use std::task::Wake;
 
@@ -109,4 +110,37 @@ fn on_another_thread() {
     scene.advance(MILLI * 5);
     assert!(rest.iter().all(|nap| nap.is_elapsed()));
     check_books(scene.machine);
+}
+
+/// A waker that panics, without a message, when it wakes for the first time.
+struct PanicsOnce;
+
+impl Wake for PanicsOnce {
+    fn wake(self: Arc<Self>) {
+        std::panic::resume_unwind(Box::new("without a message"));
+    }
+}
+
+/// Goal: a waker that panics costs no other future its wake. Method: eight sleeps that are due at one moment,
+/// each in turn with such a waker.
+#[test]
+fn beside_a_wake_that_panics() {
+    for panics in 0..8 {
+        let machine = Machine::builder().on_panic(OnPanic::Continue).start().expect("starts");
+        let _entered = machine.enter();
+        let until = Instant::now() + MILLI * 5;
+        let (woken, waker) = Woken::new();
+        let bad = Waker::from(Arc::new(PanicsOnce));
+        let mut naps: Vec<_> = (0..8).map(|_| Box::pin(sleep_until(until))).collect();
+        for (number, nap) in naps.iter_mut().enumerate() {
+            assert_eq!(poll(nap.as_mut(), if number == panics { &bad } else { &waker }), Poll::Pending);
+        }
+        let end = std::time::Instant::now() + Duration::from_secs(20);
+        while woken.count() < 7 {
+            assert!(std::time::Instant::now() < end, "waker {panics} panics: {} woken", woken.count());
+            std::thread::sleep(MILLI);
+        }
+        drop(naps);
+        machine.shutdown();
+    }
 }
