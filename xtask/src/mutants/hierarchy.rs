@@ -362,7 +362,7 @@ pub(super) const STALLS: &[Mutant] = &[
         name: "taken-back-not-owed",
         rule: "what a revocation leaves unpublished is owed before the lock is given back",
         file: TOKENS,
-        right: "            if must_publish {\n",
+        right: "            if must_tell && id.kind.is_pullable() && self.is_pulling() {\n",
         wrong: "            if false {\n",
         killers: &[Test(Site, "stall::two_freeze_anywhere")],
     },

@@ -82,9 +82,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "outsider-not-told",
         rule: "a CPU outside the hierarchy is kicked for what was taken back on its base",
         file: PUBLISH,
-        right: "(false, _) => {
-                self.kick_unless_stuck(id.cpu, actions);",
-        wrong: "(false, _) => {",
+        right: "(false, _) => self.kick_unless_stuck(id.cpu, actions),",
+        wrong: "(false, _) => {}",
         killers: &[Test(Machine, "isolation::who_is_outside_the_hierarchy_is_told")],
     },
     Mutant {

@@ -132,8 +132,8 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "unpublished-of-absent-no-alarm",
         rule: "when the first expiry of an absent CPU could not be published another CPU is woken for it",
         file: PUBLISH,
-        right: "            self.ask_for_alarm(next, actions);\n        } else {",
-        wrong: "        } else {",
+        right: "        self.ask_for_alarm(next, actions);\n        if !self.flags(cpu).is_marked() {",
+        wrong: "        let _ = next;\n        if !self.flags(cpu).is_marked() {",
         killers: &[Test(Machine, "busy::what_an_absent_cpu_has_is_asked_for")],
     },
     Mutant {

@@ -116,8 +116,8 @@ fn after_a_stop_of_all_lanes_everything_runs_once() {
     }
 }
 
-/// Goal: a kick that comes while a lane looks for the last time, before it sleeps, ends the sleep. Method: the
-/// look itself kicks, and says that there is nothing.
+/// Goal: a kick that comes while a lane looks for the last time, before it sleeps, ends the sleep. Method:
+/// the look itself kicks, and says that there is nothing.
 #[test]
 fn a_kick_during_the_last_look_arrives() {
     let machine = builder().start().expect("starts");
@@ -131,9 +131,9 @@ fn a_kick_during_the_last_look_arrives() {
                 false
             });
         }
-        done.send(()).expect("the test waits");
+        done.send("woken each time").expect("the test waits");
     });
-    wait_for(&is_done);
+    assert_eq!(wait_for(&is_done), "woken each time");
     thread.join().expect("no panic");
     machine.shutdown();
 }

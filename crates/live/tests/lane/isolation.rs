@@ -119,8 +119,8 @@ fn without_lanes_isolation_is_about_where_timers_wait() {
     machine.shutdown();
 }
 
-/// Goal: an isolated lane runs all that a turn has collected, though nothing else is armed there. Method: more
-/// pinned timers, due at the same moment, than a turn runs.
+/// Goal: an isolated lane runs all that a turn has collected, though nothing else is armed there. Method:
+/// more pinned timers, due at the same moment, than a turn runs.
 #[test]
 fn an_isolated_lane_runs_what_its_last_turn_left() {
     let machine = builder().start().expect("starts");
@@ -144,6 +144,7 @@ fn an_isolated_lane_runs_what_its_last_turn_left() {
         left -= ran.try_iter().count();
         left == 0
     });
+    assert!(ran.try_recv().is_err(), "nothing runs twice");
     drop(lane);
     machine.shutdown();
 }
