@@ -258,4 +258,25 @@ mod tests {
         round.finish();
         assert_eq!(round.next(Nanos(0)), KsoftirqdStep::Wait);
     }
+
+    /// Goal: a vector that had to run at its limit is held back anew, for as long again. Method: its handler
+    /// raises it each time; real-time tasks wait all the time; when it runs.
+    #[test]
+    fn what_has_run_is_held_back_anew() {
+        let net = VectorSet::from_iter([Vector::NET_RX]);
+        let (mut softirqs, claims) = (LaneSoftirqs::new(Nanos(50)), Claims::new());
+        let _ = claims.raise(net);
+        let mut ran = alloc::vec::Vec::new();
+        for now in (10..=160).map(Nanos) {
+            let mut round = softirqs.begin(&claims, || now).expect("it is pending");
+            while let LaneStep::Run(vectors) = round.next(true, now) {
+                assert_eq!(vectors, net);
+                ran.push(now.0);
+                assert!(ran.len() < 100, "{ran:?}");
+                let _ = claims.raise(net);
+                round.finish(false);
+            }
+        }
+        assert_eq!(ran, [60, 110, 160]);
+    }
 }
