@@ -51,8 +51,8 @@ impl<W: QueueWorld> RunQueues<W> {
 
     /// The sentinel has marked lanes while another one seemed to turn
     /// ([`MarkedBesideAwake`](crate::lane::SentinelLook)): that may have looked for what waits before they
-    /// were marked, and be on its way to sleep. Test: `unit::run_queue::a_silence_offers_what_waits`, and
-    /// `tasks::stuck::one_that_is_left_alone_is_found` on a busy host.
+    /// were marked, and be on its way to sleep. Test:
+    /// `tasks::stuck::a_lane_that_has_looked_is_told`.
     pub fn handle_silence(&self) {
         self.offer_of_marked();
     }
