@@ -17,7 +17,6 @@ const TURN: &str = "crates/core/src/machine/turn.rs";
 const MARK: &str = "crates/core/src/machine/stall/mark.rs";
 const PUBLISH: &str = "crates/core/src/machine/publish.rs";
 const PRESENCE: &str = "crates/core/src/tmigr/presence.rs";
-const REMOTE: &str = "crates/core/src/tmigr/remote.rs";
 const TOKENS: &str = "crates/core/src/machine/stall/tokens.rs";
 const WATCH: &str = "crates/core/src/machine/stall/watch.rs";
 
@@ -57,19 +56,11 @@ pub(super) const WAITING: &[Mutant] = &[
         killers: &[Test(Machine, "busy::what_a_stuck_cpu_collected_is_taken_back")],
     },
     Mutant {
-        name: "busy-group-pulls-isolated",
-        rule: "beside a busy group nothing is pulled from an isolated CPU",
-        file: REMOTE,
-        right: "if self.try_cpu_state(cpu) != Some(CpuState::Unavailable) {",
-        wrong: "if self.try_cpu_state(cpu) != Some(CpuState::Awake) {",
-        killers: &[Test(Machine, "busy::an_isolated_cpu_is_not_pulled_from_beside_a_busy_group")],
-    },
-    Mutant {
         name: "stuck-pulls-isolated",
         rule: "while a CPU is stuck nothing is pulled from an isolated CPU",
         file: TURN,
-        right: "is_due(*cpu) && is_unseen(*cpu) && !self.bases.is_unavailable(*cpu)",
-        wrong: "is_due(*cpu) && is_unseen(*cpu)",
+        right: "if !self.bases.is_unavailable(target) && !self.bases.is_unavailable(cpu) {",
+        wrong: "if !self.bases.is_unavailable(cpu) {",
         killers: &[Test(Machine, "busy::an_isolated_cpu_is_not_pulled_from_beside_a_busy_group")],
     },
     Mutant {
@@ -186,19 +177,11 @@ pub(super) const WAITING: &[Mutant] = &[
     },
     Mutant {
         name: "busy-group-not-pulled",
-        rule: "where events cannot be read each idle CPU below is pulled from",
-        file: REMOTE,
-        right: "Err(Busy) => self.pull_all_idle(group, level, &mut pull),",
-        wrong: "Err(Busy) => {}",
-        killers: &[Test(Units, "tmigr::remote::tests::beside_a_busy_group_all_idle_cpus_are_pulled")],
-    },
-    Mutant {
-        name: "busy-group-pulls-awake",
-        rule: "beside a busy group no CPU that is awake is pulled from",
-        file: REMOTE,
-        right: "            if group.word.load().active() & mask.bits() != 0 {\n                continue;\n            }\n",
-        wrong: "",
-        killers: &[Test(Units, "tmigr::remote::tests::beside_a_busy_group_all_idle_cpus_are_pulled")],
+        rule: "where events cannot be read the bases of all idle CPUs are looked at",
+        file: TURN,
+        right: "let all = all || cpus()",
+        wrong: "let all = cpus()",
+        killers: &[Test(Machine, "busy::an_isolated_cpu_is_not_pulled_from_beside_a_busy_group")],
     },
     Mutant {
         name: "alarm-kicks-the-stopped",

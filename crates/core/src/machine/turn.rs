@@ -86,16 +86,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                     || self.hierarchy.requires_handle_remote(cpu, now))
     }
 
-    /// The CPUs on which something is due that no migrator may see: the hierarchy could not learn of it, or
-    /// the migrator is stalled and could not be marked.
-    fn due_and_unseen(&self, now: Nanos) -> impl Iterator<Item = CpuId> + '_ {
-        let cpus = move || (0..self.bases.cpu_count()).map(CpuId);
-        let is_any_stuck = cpus().any(|cpu| self.flags(cpu).is_stuck());
-        let is_unseen = move |cpu| is_any_stuck || self.flags(cpu).is_unpublished();
-        let is_due = move |cpu| self.bases.next_global(cpu).is_some_and(|next| next <= now);
-        cpus().filter(move |cpu| is_due(*cpu) && is_unseen(*cpu) && !self.bases.is_unavailable(*cpu))
-    }
-
     /// Collects what is due on the CPU's own bases; [`next_expired`](Self::next_expired) hands it out. By the
     /// CPU itself. A CPU that was marked absent comes back here, if the locks can be had.
     pub fn begin_turn(&self, turn: &mut Turn, now: Nanos) {
@@ -318,18 +308,25 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 Err(Busy) => Pulled::Left,
             }
         };
-        self.hierarchy.handle_remote(cpu, now, &mut pull);
-        if self.has_repairs() {
-            self.pull_unseen(cpu, now, &mut pull);
+        let could_read = self.hierarchy.handle_remote(cpu, now, &mut pull);
+        if !could_read || self.has_repairs() {
+            let is_due = |target| self.bases.next_global(target).is_some_and(|next| next <= now);
+            self.pull_unseen(cpu, !could_read, &mut |target| {
+                if is_due(target) { pull(target) } else { Pulled::Left }
+            });
         }
     }
 
+    /// Pulls from CPUs on which something may be due that no migrator sees: the hierarchy could not learn of
+    /// it, or, with `all`, events could not be read; or the migrator is stalled and could not be marked.
     #[cold]
     #[inline(never)]
-    fn pull_unseen(&self, cpu: CpuId, now: Nanos, pull: &mut dyn FnMut(CpuId) -> Pulled) {
-        for target in self.due_and_unseen(now) {
-            // Looked up each time, as in `Hierarchy::handle_remote`.
-            if !self.bases.is_unavailable(cpu) {
+    fn pull_unseen(&self, cpu: CpuId, all: bool, pull: &mut dyn FnMut(CpuId) -> Pulled) {
+        let cpus = || (0..self.bases.cpu_count()).map(CpuId);
+        let all = all || cpus().any(|cpu| self.flags(cpu).is_stuck());
+        for target in cpus().filter(|target| all || self.flags(*target).is_unpublished()) {
+            // What an isolated CPU has is its own, and it runs nothing of others (T4): looked up each time.
+            if !self.bases.is_unavailable(target) && !self.bases.is_unavailable(cpu) {
                 let _ = pull(target);
             }
         }

@@ -5,15 +5,15 @@
 //! code runs, and a puller that is stopped anywhere leaves the event where others find it. The kernel takes
 //! the event out first and has to put it back; here an event goes only when its CPU's base was seen to.
 //!
-//! A puller waits for no events: where another thread holds them and may be stopped, it tries each idle CPU
-//! below instead.
+//! A puller waits for no events: where another thread holds them and may be stopped, it says so, and its
+//! caller looks at the bases of all idle CPUs instead.
 //!
 //! Source: Linux 6.12, kernel/time/timer_migration.c, `tmigr_handle_remote`, `tmigr_quick_check`.
 
 use super::event::{Link, TreeEvent};
 use super::hierarchy::Hierarchy;
-use super::record::{CpuState, Presence};
-use super::state::{CHILDREN, ChildMask};
+use super::record::Presence;
+use super::state::ChildMask;
 use crate::base::earliest;
 use crate::lock::Busy;
 use crate::sync::interleave;
@@ -88,23 +88,24 @@ impl<L: RawLock> Hierarchy<L> {
     /// Afterwards a parked CPU's [`wakeup`](Self::wakeup) is what is left to wake up for: also when it was
     /// not its turn any more, or it would be woken for the same expiry for ever
     /// (`site::kernel::ghost_wakeup_storm`).
-    pub fn handle_remote(&self, cpu: CpuId, now: Nanos, pull: &mut dyn FnMut(CpuId) -> Pulled) {
+    ///
+    /// Says whether all events that it had to look at could be read: a thread may be stopped inside a group.
+    pub fn handle_remote(&self, cpu: CpuId, now: Nanos, pull: &mut dyn FnMut(CpuId) -> Pulled) -> bool {
         let this = self.cpu(cpu);
         if self.is_unavailable(cpu) {
-            return;
+            return true;
         }
         // Asked before each pull: a CPU that is made unavailable meanwhile begins no other (T4). Test:
         // `site::available::a_puller_that_leaves_pulls_no_more`.
         let mut pull = |target: CpuId| if self.is_unavailable(cpu) { Pulled::Left } else { pull(target) };
         let mut link = this.leaf();
-        let mut level = 0;
+        let mut could_read = true;
         while let Some((group, mask)) = link {
             match self.try_pull_due(group, mask.bits(), now, &mut pull) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(Busy) => self.pull_all_idle(group, level, &mut pull),
+                Err(Busy) => could_read = false,
             }
-            level += 1;
             interleave!(BeforeParent);
             link = self.groups[group].parent();
         }
@@ -115,6 +116,7 @@ impl<L: RawLock> Hierarchy<L> {
             // that wrote here must not be written over. Test: `site::walks::a_timer_for_a_parked_puller`.
             this.set_wakeup(self.first_of_idle_tree(this.leaf()));
         }
+        could_read
     }
 
     /// The first expiry of a tree in which no CPU is awake, as far as can be seen from one place.
@@ -158,26 +160,6 @@ impl<L: RawLock> Hierarchy<L> {
                 skipped |= child.bits();
             }
             last = Some(event);
-        }
-    }
-
-    /// Pulls from each idle CPU below a group whose events cannot be read now, also from those without any.
-    fn pull_all_idle(&self, group: usize, level: usize, pull: &mut dyn FnMut(CpuId) -> Pulled) {
-        let group = &self.groups[group];
-        for mask in (0..CHILDREN as u8).filter_map(ChildMask::new) {
-            let Some(child) = group.child(mask) else { continue };
-            if group.word.load().active() & mask.bits() != 0 {
-                continue;
-            }
-            if level == 0 {
-                let cpu = CpuId(child as u16);
-                // What an isolated CPU has is its own (T4).
-                if self.try_cpu_state(cpu) != Some(CpuState::Unavailable) {
-                    let _ = pull(cpu);
-                }
-            } else {
-                self.pull_all_idle(child, level - 1, pull);
-            }
         }
     }
 
@@ -241,55 +223,5 @@ impl<L: RawLock> Hierarchy<L> {
             child = self.groups[group].word.load().migrator()?;
         }
         self.groups[group].child(child).map(|cpu| CpuId(cpu as u16))
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::Pulled;
-    use crate::tmigr::Hierarchy;
-    use crate::{CpuId, Nanos, SequentialLock};
-    use alloc::vec::Vec;
-
-    /// Goal: a migrator that cannot read a group's events pulls from each idle CPU below it, and from no CPU
-    /// that is awake; groups that it can read are pulled by their events. Method: two groups below a root,
-    /// CPUs 0 and 9 are awake, and the events of each group are held.
-    #[test]
-    fn beside_a_busy_group_all_idle_cpus_are_pulled() {
-        let tree: Hierarchy<SequentialLock> = Hierarchy::new(&[0; 12]);
-        for cpu in (0..12).map(CpuId) {
-            tree.connect(cpu);
-            tree.activate(cpu);
-            assert_eq!(tree.set_available(cpu, None), None, "CPU 0 is awake");
-        }
-        let go_idle = |cpu, next: Option<u64>| {
-            assert_eq!(tree.deactivate(CpuId(cpu), next.map(Nanos)), None, "CPU 0 is awake");
-        };
-        for cpu in [1, 3, 4, 5, 6, 7] {
-            go_idle(cpu, (cpu == 3).then_some(20));
-        }
-        go_idle(2, Some(10));
-        for cpu in [8, 10, 11] {
-            go_idle(cpu, Some(10));
-        }
-        let pulled_by_0 = || {
-            let mut pulled = Vec::new();
-            tree.handle_remote(CpuId(0), Nanos(10), &mut |cpu| {
-                pulled.push(cpu.0);
-                Pulled::Left
-            });
-            pulled
-        };
-        assert_eq!(pulled_by_0(), [2], "the other group has a migrator of its own");
-        go_idle(9, None);
-        assert_eq!(pulled_by_0(), [2, 8], "a group that is idle has one event");
-        let hold = |group: usize| tree.groups[group].events.lock_remote();
-        let held = hold(0);
-        assert_eq!(pulled_by_0(), [1, 2, 3, 4, 5, 6, 7, 8], "its own group is busy");
-        drop(held);
-        let held = hold(2);
-        assert_eq!(pulled_by_0(), [2, 8, 9, 10, 11], "the root is busy");
-        drop(held);
-        assert_eq!(pulled_by_0(), [2, 8]);
     }
 }
