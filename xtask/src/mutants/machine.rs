@@ -32,7 +32,7 @@ pub(super) const RULES: &[Mutant] = &[
         rule: "a puller publishes what comes next, so that no CPU looks for what was run",
         file: TURN,
         right: "match self.hierarchy.try_publish(target, next) {",
-        wrong: "match Ok::<_, ()>((target, next)) {",
+        wrong: "match Ok::<_, Busy>((target, next)) {",
         killers: &[Test(Machine, "policies::nobody_looks_for_what_was_pulled")],
     },
     Mutant {
@@ -166,10 +166,7 @@ pub(super) const RULES: &[Mutant] = &[
         rule: "a mark waits for no lock when it publishes what it took back",
         file: PUBLISH,
         right: "(true, Some(CpuState::Parked | CpuState::Absent)) => self.try_republish(id.cpu, actions),",
-        wrong: "(true, Some(CpuState::Parked | CpuState::Absent)) => {
-                self.republish(id.cpu, actions);
-                true
-            }",
+        wrong: "(true, Some(CpuState::Parked | CpuState::Absent)) => self.republish(id.cpu, actions),",
         killers: &[Test(Machine, "absence::a_mark_waits_for_no_third_cpu")],
     },
     Mutant {

@@ -3,7 +3,7 @@
 
 use super::killer::Killer::{self, Test};
 use super::killer::Mutant;
-use super::killer::Suite::{LiveUnits, Machine, Runtimes, Site, Tasks, Units};
+use super::killer::Suite::{Futures, Lanes, LiveUnits, Machine, Runtimes, Site, Tasks, Units};
 
 const EXPIRE: &str = "crates/core/src/base/expire.rs";
 const ALARM: &str = "crates/core/src/machine/alarm.rs";
@@ -13,6 +13,7 @@ const IDLE: &str = "crates/core/src/lane/idle.rs";
 const MACHINE_IDLE: &str = "crates/core/src/machine/idle.rs";
 const SENTINEL: &str = "crates/core/src/lane/sentinel.rs";
 const SLOTS: &str = "crates/core/src/lane/slots.rs";
+const STALL_DEADLINE: &str = "crates/core/src/lane/stall_deadline.rs";
 const TURN: &str = "crates/core/src/machine/turn.rs";
 const MARK: &str = "crates/core/src/machine/stall/mark.rs";
 const PUBLISH: &str = "crates/core/src/machine/publish.rs";
@@ -259,7 +260,7 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "return-unwatched",
         rule: "a lane that returns from a block or a mark is watched again",
         file: IDLE,
-        right: "        if is_back && takes_part(at.slot) {\n            at.lanes.deadline.arm(now, actions);\n",
+        right: "        if is_back && takes_part(at.slot) {\n            at.lanes.deadline.arm(now, || at.machine.is_awake(at.slot.cpu()), actions);\n",
         wrong: "        if is_back && takes_part(at.slot) {\n            let _ = (now, actions);\n",
         killers: &[Test(Machine, "lanes::a_block_leaves_the_deadline_and_a_return_arms_it")],
     },
@@ -323,7 +324,7 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "wake-unwatched",
         rule: "a lane that wakes up is watched",
         file: IDLE,
-        right: "                    at.lanes.deadline.arm(now, actions);\n                    look",
+        right: "                    at.lanes.deadline.arm(now, || at.machine.is_awake(at.slot.cpu()), actions);\n                    look",
         wrong: "                    look",
         killers: &[Test(Machine, "lanes::a_lane_that_wakes_up_is_watched")],
     },
@@ -523,5 +524,73 @@ pub(super) const WAITING: &[Mutant] = &[
         right: "            is_stalled = self.has_repairs();\n",
         wrong: "",
         killers: &[Test(Machine, "lanes::a_lane_stays_until_a_mark_is_complete")],
+    },
+    Mutant {
+        name: "alarm-forgotten-outside",
+        rule: "a lane that was isolated and does not know it yet voids no alarm",
+        file: STALL_DEADLINE,
+        right: "            && !is_in_tree()\n        {\n            self.ask(asked, actions);\n",
+        wrong: "            && !is_in_tree()\n        {\n            let _ = asked;\n",
+        killers: &[Test(Machine, "lanes::an_isolated_lane_forgets_no_alarm")],
+    },
+    Mutant {
+        name: "held-outside",
+        rule: "a lane that was isolated and does not know it yet pushes no alarm away",
+        file: STALL_DEADLINE,
+        right: "                self.pull(asked, actions);\n",
+        wrong: "                let _ = asked;\n",
+        killers: &[Test(Machine, "lanes::an_isolated_lane_forgets_no_alarm")],
+    },
+    Mutant {
+        name: "quiet-with-leftovers",
+        rule: "a lane that has collected something takes a turn, although it is isolated",
+        file: "crates/core/src/lane/state.rs",
+        right: "        self.is_awake() && slot.is_standalone() && !self.turn.has_more()\n",
+        wrong: "        self.is_awake() && slot.is_standalone()\n",
+        killers: &[Test(Lanes, "isolation::an_isolated_lane_runs_what_its_last_turn_left")],
+    },
+    Mutant {
+        name: "held-back-for-good",
+        rule: "a vector that has run is held back anew when it is raised again",
+        file: "crates/core/src/softirq/rounds.rs",
+        right: "        self.of.deferral.ran(self.claimed);\n",
+        wrong: "",
+        killers: &[Test(Units, "softirq::rounds::tests::what_has_run_is_held_back_anew")],
+    },
+    Mutant {
+        name: "last-look-unprepared",
+        rule: "a lane looks for the last time when kicks arrive already",
+        file: "crates/live/src/lane/wait.rs",
+        right: "        let until = self.enter_idle().until();
+        if !has_work() {
+",
+        wrong: "        let found = has_work();
+        let until = self.enter_idle().until();
+        if !found {
+",
+        killers: &[Test(Lanes, "embedded::a_kick_during_the_last_look_arrives")],
+    },
+    Mutant {
+        name: "told-once",
+        rule: "what an isolated CPU still runs is told by each call, not by the one that isolated it",
+        file: "crates/live/src/lane/isolate.rs",
+        right: "        let isolated = self.lane_set.intersection(&self.core.isolation().any());\n",
+        wrong: "        let isolated = report.left.clone();\n",
+        killers: &[Test(Tasks, "isolation::what_still_runs_is_told_each_time")],
+    },
+    Mutant {
+        name: "wakers-under-one-guard",
+        rule: "a waker that panics does not keep the others from being woken",
+        file: "crates/live/src/machine/turn.rs",
+        right: "            self.guarded(runner, || first.map(Waker::wake));
+            for waker in wakers.into_iter().flatten() {
+                self.guarded(runner, || waker.wake());
+            }
+",
+        wrong: "            self.guarded(runner, || {
+                first.into_iter().chain(wakers.into_iter().flatten()).for_each(Waker::wake);
+            });
+",
+        killers: &[Test(Futures, "drops::beside_a_wake_that_panics")],
     },
 ];

@@ -150,7 +150,7 @@ impl Lane {
             Told::Idle => {
                 at.machine.exit_idle(at.slot.cpu(), now);
                 if takes_part(at.slot) {
-                    at.lanes.deadline.arm(now, actions);
+                    at.lanes.deadline.arm(now, || at.machine.is_awake(at.slot.cpu()), actions);
                     look = self.look_around(at, now, actions);
                 }
             }
@@ -203,7 +203,7 @@ impl Lane {
         self.must_help = true;
         let is_back = at.machine.return_from_absence(at.slot.cpu(), now);
         if is_back && takes_part(at.slot) {
-            at.lanes.deadline.arm(now, actions);
+            at.lanes.deadline.arm(now, || at.machine.is_awake(at.slot.cpu()), actions);
         }
     }
 }

@@ -10,7 +10,7 @@
 
 use crate::Nanos;
 use crate::sync::{AtomicU8, AtomicU64, Ordering, fence};
-use crate::time::{NEVER, to_word};
+use crate::time::{NEVER, from_word, to_word};
 
 /// Until when a lane dozes: waits, and is active in the hierarchy, so that no thread tells it of timers.
 #[derive(Debug)]
@@ -60,13 +60,14 @@ impl RequestedAlarm {
         self.0.fetch_min(at.0, Ordering::Relaxed);
     }
 
-    /// A lane is awake, and looks after everything: what was asked is void.
+    /// A lane is awake, and looks after everything: what was asked is void, and returned.
     #[inline]
-    pub(super) fn forget(&self) {
+    pub(super) fn forget(&self) -> Option<Nanos> {
         // Relaxed, both: a moment that is asked for after a thread went idle again is asked for after the
         // locks that it took then; see `stall_deadline.rs`. The look keeps the line shared.
-        if self.0.load(Ordering::Relaxed) != NEVER {
-            self.0.store(NEVER, Ordering::Relaxed);
+        match self.0.load(Ordering::Relaxed) {
+            NEVER => None,
+            _ => from_word(self.0.swap(NEVER, Ordering::Relaxed)),
         }
     }
 

@@ -251,7 +251,7 @@ impl<S: Sleeper> LaneTable<S> {
     ) {
         self.renew_standalone(machine);
         if self.slot(cpu).is_some_and(|slot| !slot.is_standalone()) {
-            self.deadline.arm(now, actions);
+            self.deadline.arm(now, || machine.is_awake(cpu), actions);
         }
     }
 

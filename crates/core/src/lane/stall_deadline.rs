@@ -65,9 +65,15 @@ impl StallDeadline {
         self.pull(at, actions);
     }
 
-    /// A lane that takes part is awake in the tree from now on, and must turn. Cost: two compare-and-swaps.
-    pub(super) fn arm(&self, now: Nanos, actions: &mut Actions) {
-        self.asked.forget();
+    /// A lane that takes part is awake in the tree from now on, and must turn. `is_in_tree` is asked again,
+    /// under the lock of its record: one that was isolated meanwhile wakes up for no other, and what was
+    /// asked for stays. Cost: two compare-and-swaps.
+    pub(super) fn arm(&self, now: Nanos, is_in_tree: impl FnOnce() -> bool, actions: &mut Actions) {
+        if let Some(asked) = self.asked.forget()
+            && !is_in_tree()
+        {
+            self.ask(asked, actions);
+        }
         self.expect_turn(now, actions);
     }
 
@@ -78,13 +84,18 @@ impl StallDeadline {
         }
     }
 
-    /// The same lane still turns: the sentinel need not look. Once per tick. Cost: a load; once per tick
-    /// machine-wide a compare-and-swap.
-    pub(super) fn hold(&self, now: Nanos, actions: &mut Actions) {
+    /// The same lane still turns: the sentinel need not look. Once per tick. `is_in_tree` as for
+    /// [`arm`](Self::arm). Cost: a load; once per tick machine-wide a compare-and-swap.
+    pub(super) fn hold(&self, now: Nanos, is_in_tree: impl FnOnce() -> bool, actions: &mut Actions) {
         let Some(deadline) = self.policy.deadline(now) else { return };
         let seen = self.word.load();
         if seen.is_some_and(|at| at < deadline) {
             self.push(seen, self.fires_at(now), actions);
+            if let Some(asked) = self.asked.before(None)
+                && !is_in_tree()
+            {
+                self.pull(asked, actions);
+            }
         } else {
             self.expect_turn(now, actions);
         }

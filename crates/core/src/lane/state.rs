@@ -121,7 +121,7 @@ impl Lane {
     ) -> LaneLook {
         let look = self.look_around(at, now, actions);
         if takes_part(at.slot) {
-            at.lanes.deadline.hold(now, actions);
+            at.lanes.deadline.hold(now, || at.machine.is_awake(at.slot.cpu()), actions);
         }
         look
     }

@@ -13,6 +13,7 @@ use super::Machine;
 use super::cpu_bases::CpuBases;
 use crate::base::earliest;
 use crate::lock::Busy;
+use crate::tmigr::CpuState;
 use crate::{Actions, CpuId, Nanos, RawLock};
 
 /// What a CPU with nothing to do should do.
@@ -158,6 +159,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let _ = self.end_mark(cpu, bases);
             self.beat(cpu, now);
         }
+    }
+
+    /// Whether the hierarchy has `cpu` as awake, so that it looks after all events before it goes idle. Waits
+    /// for no lock, and says no if it cannot be known. From any thread; cost: the lock of its record.
+    pub(crate) fn is_awake(&self, cpu: CpuId) -> bool {
+        self.hierarchy.try_cpu_state(cpu) == Some(CpuState::Awake)
     }
 
     /// When something is due on `cpu` itself: what its LOCAL, GLOBAL and GUEST bases say without their locks

@@ -360,6 +360,37 @@ fn an_isolated_lane_does_not_hold_the_deadline() {
     assert_eq!(lanes.word(), Some(ms(12 + SENTINEL)));
 }
 
+/// Goal: a lane that was isolated wakes up for no other, so what the tree has asked for stays, also as long as
+/// the thread that isolates has not told the lanes. Method: an alarm for 21 ms; a lane that slept or was
+/// blocked goes on, turns just before that, and sleeps.
+#[test]
+fn an_isolated_lane_forgets_no_alarm() {
+    for was_blocked in [false, true] {
+        let mut lanes = Lanes::new(2);
+        let _ = lanes.sleep(0, 0);
+        if was_blocked {
+            let _ = lanes.act(1, |lane, at, actions| lane.handle_block(at, ms(0), actions));
+        } else {
+            let _ = lanes.sleep(1, 0);
+        }
+        lanes.arm(19 * TICK, Context::near(cpu(0), ms(1)));
+        let _ = lanes.kicked();
+        assert_eq!(lanes.word(), Some(ms(21)), "the alarm");
+        let _ = lanes.scene.isolate("1", 2);
+        if was_blocked {
+            lanes.act(1, |lane, at, actions| lane.handle_return(at, ms(3), actions));
+        } else {
+            lanes.wake(1, ms(3));
+        }
+        let _ = lanes.tick(1, 20);
+        assert!(lanes.word().is_some_and(|at| at <= ms(21)), "{:?}", lanes.word());
+        let _ = lanes.sleep(1, 20);
+        let _ = lanes.kicked();
+        let _ = lanes.sentinel_looks(ms(21));
+        assert_eq!(lanes.kicked(), [1, 0, 0], "lane 0 is up for the timer");
+    }
+}
+
 /// Goal: an alarm's kick is watched: the lane that got it must turn. If it does not, and the next ones do not
 /// either, all that sleep are woken. Method: all asleep, an alarm, and no lane that turns.
 #[test]

@@ -14,6 +14,8 @@ use loom::thread;
 #[derive(Debug, Default)]
 struct Tree {
     is_idle: bool,
+    /// The lane was taken out.
+    is_isolated: bool,
     event: Option<Nanos>,
 }
 
@@ -35,7 +37,7 @@ impl World {
     /// The deadline is `deadline`, as a lane has left it.
     fn new(awake: u32, deadline: Nanos) -> Arc<Self> {
         let world = Self {
-            tree: Mutex::new(Tree { is_idle: awake == 0, event: None }),
+            tree: Mutex::new(Tree { is_idle: awake == 0, ..Tree::default() }),
             awake: AtomicU32::new(awake),
             stall_deadline: StallDeadline::new(Nanos(1), StallPolicy::after(Duration::from_nanos(2))),
         };
@@ -79,7 +81,16 @@ impl World {
 
     fn wake_up(&self, bit: u32) {
         self.awake.fetch_or(bit, Ordering::AcqRel);
-        self.stall_deadline.arm(NOW, &mut Actions::new(2));
+        self.stall_deadline.arm(NOW, || !self.tree().is_isolated, &mut Actions::new(2));
+    }
+
+    /// The only lane is isolated: what is published needs an alarm from now on.
+    fn isolate(&self) {
+        let mut tree = self.tree();
+        (tree.is_isolated, tree.is_idle) = (true, true);
+        let event = tree.event;
+        drop(tree);
+        event.into_iter().for_each(|event| self.stall_deadline.ask(event, &mut Actions::new(2)));
     }
 
     /// A thread is up for the event: the lane by itself, or the sentinel. Returns whether it is the lane.
@@ -158,5 +169,30 @@ fn another_one_wakes_up() {
             found
         });
         assert!(found.contains(&Some(deadline.min(LATEST))), "{found:?}");
+    }
+}
+
+/// Goal: a lane that wakes up, pushes the deadline ahead and goes idle while it is isolated leaves what is
+/// asked for because of that. Method: it does not know yet that it is; an earlier request that its waking up
+/// voids, or none.
+#[test]
+fn a_lane_wakes_up_while_it_is_isolated() {
+    for earlier in [None, Some(Nanos(20))] {
+        let found = ends(move || {
+            let world = World::new(1, Nanos(20));
+            world.tree().event = Some(EVENT);
+            earlier.into_iter().for_each(|at| world.stall_deadline.ask(at, &mut Actions::new(2)));
+            let other = Arc::clone(&world);
+            let isolating = thread::spawn(move || other.isolate());
+            world.wake_up(1);
+            let is_in_tree = || !world.tree().is_isolated;
+            world.stall_deadline.hold(Nanos(29), is_in_tree, &mut Actions::new(2));
+            isolating.join().expect("it ends");
+            world.awake.store(0, Ordering::Relaxed);
+            let none = LaneWakeups::default();
+            world.stall_deadline.leave(NOW, none, || world.is_any_awake(), &mut Actions::new(2));
+            world.check(None)
+        });
+        assert_eq!(found, BTreeSet::from([false]));
     }
 }
