@@ -75,8 +75,12 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// No CPU can be kicked now: again a tick later.
     fn ask_again(&self, now: Nanos, actions: &mut Actions) {
-        let tick = self.settings.tick.nanos();
-        self.ask_for_alarm(Some(Nanos(now.0.saturating_add(tick.0))), actions);
+        self.ask_for_alarm(Some(self.in_a_tick(now)), actions);
+    }
+
+    /// A tick from `now`.
+    pub(super) fn in_a_tick(&self, now: Nanos) -> Nanos {
+        Nanos(now.0.saturating_add(self.settings.tick.nanos().0))
     }
 
     /// The last CPU that was awake has left: an available CPU must wake up and look at the events.

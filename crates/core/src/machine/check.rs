@@ -45,13 +45,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     }
 
     /// Where all CPUs are idle, one that sleeps was told to be up for the first event at `first`, or an alarm
-    /// was asked for. When that moment has come a kick may be on its way.
+    /// was asked for: where all are absent and none can be kicked, at most a tick ahead. When that moment has
+    /// come a kick may be on its way.
     fn check_told(&self, first: Nanos, now: Nanos) {
-        let told = (0..self.bases.cpu_count()).map(CpuId).filter_map(|cpu| self.sleeps_until(cpu)).min();
+        let cpus = || (0..self.bases.cpu_count()).map(CpuId);
+        let told = cpus().filter_map(|cpu| self.sleeps_until(cpu)).min();
         let alarm = self.alarm.get();
-        let up = earliest(told, alarm);
+        let is_any_parked = cpus().any(|cpu| self.hierarchy.cpu_state(cpu) == CpuState::Parked);
+        let latest = if is_any_parked { first } else { first.max(self.in_a_tick(now)) };
         assert!(
-            first <= now || up.is_some_and(|up| up <= first),
+            first <= now || told.is_some_and(|up| up <= first) || alarm.is_some_and(|up| up <= latest),
             "the first event of an idle tree is at {first}; told was {told:?}, and the alarm is {alarm:?}"
         );
     }
@@ -59,8 +62,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn check_until(&self, now: Option<Nanos>) {
         self.bases.check();
         if self.is_pulling() {
-            let a_tick = self.settings.tick.nanos().0;
-            let latest_retry = now.map(|now| Nanos(now.0.saturating_add(a_tick)));
+            let latest_retry = now.map(|now| self.in_a_tick(now));
             self.hierarchy.check(self.alarm.get(), latest_retry);
         }
         for index in 0..self.watch.len() {
