@@ -47,8 +47,8 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         name: "3-wakeup-stays",
         rule: "a CPU that was given an event and finds another CPU awake forgets the event",
         file: REMOTE,
-        right: "Ok(false) => break,",
-        wrong: "Ok(false) => return,",
+        right: "Ok(Looked::NotMigrator) => break,",
+        wrong: "Ok(Looked::NotMigrator) => return saw_all,",
         killers: &[Test(Site, "kernel::ghost_wakeup_storm")],
     },
     Mutant {

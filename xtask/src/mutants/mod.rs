@@ -24,6 +24,7 @@ mod queues;
 mod realtime;
 mod schedulers;
 mod simulated;
+mod stopped;
 mod waiting;
 mod words;
 
@@ -57,6 +58,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("rules of lanes, tasks and softirqs", lanes::LANES),
     ("rules of run queues", queues::QUEUES),
     ("rules of lanes that wait or are stuck", waiting::WAITING),
+    ("threads that are stopped inside a lock", stopped::STOPPED_INSIDE),
     ("packet schedulers and their queues", packets::PACKETS),
     ("figures of explain", figures::EXPLAIN),
     ("slices of Perfetto traces", figures::SLICES),

@@ -148,7 +148,8 @@ impl<L: RawLock, T: Copy, S: Sleeper> Look<'_, L, T, S> {
             return AllAsleep::Until(None);
         }
         let is_active = |spare| self.machine.hierarchy().is_active(spare);
-        if self.lanes.spares.first().is_some_and(is_active) {
+        let is_any_active = self.lanes.spares.first().is_some_and(is_active);
+        if is_any_active || self.machine.is_any_stopped_in_record(self.now) {
             return AllAsleep::Over;
         }
         let first = self.lanes.first_wakeup(self.machine);

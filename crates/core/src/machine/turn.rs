@@ -308,17 +308,18 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 Err(Busy) => Pulled::Left,
             }
         };
-        let could_read = self.hierarchy.handle_remote(cpu, now, &mut pull);
-        if !could_read || self.has_repairs() {
+        let saw_all = self.hierarchy.handle_remote(cpu, now, &mut pull);
+        if !saw_all || self.has_repairs() {
             let is_due = |target| self.bases.next_global(target).is_some_and(|next| next <= now);
-            self.pull_unseen(cpu, !could_read, &mut |target| {
+            self.pull_unseen(cpu, !saw_all, &mut |target| {
                 if is_due(target) { pull(target) } else { Pulled::Left }
             });
         }
     }
 
     /// Pulls from CPUs on which something may be due that no migrator sees: the hierarchy could not learn of
-    /// it, or, with `all`, events could not be read; or the migrator is stalled and could not be marked.
+    /// it, or, with `all`, events could not be seen; or a CPU is stuck: the migrator, which could not be
+    /// marked, or one that was stopped inside its record.
     #[cold]
     #[inline(never)]
     fn pull_unseen(&self, cpu: CpuId, all: bool, pull: &mut dyn FnMut(CpuId) -> Pulled) {

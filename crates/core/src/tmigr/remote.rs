@@ -28,6 +28,16 @@ pub enum Pulled {
     Left,
 }
 
+/// What became of a look at what is due in one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Looked {
+    All,
+    /// Some could not be pulled.
+    Skipped,
+    /// It is the business of another child.
+    NotMigrator,
+}
+
 impl<L: RawLock> Hierarchy<L> {
     /// Whether `cpu` has a reason to call [`handle_remote`](Self::handle_remote), without a lock: in its
     /// tick.
@@ -89,7 +99,8 @@ impl<L: RawLock> Hierarchy<L> {
     /// not its turn any more, or it would be woken for the same expiry for ever
     /// (`site::kernel::ghost_wakeup_storm`).
     ///
-    /// Says whether all events that it had to look at could be read: a thread may be stopped inside a group.
+    /// Says whether it saw all events that it had to look at: a thread may be stopped inside a group, and one
+    /// that could not be pulled hides what others in its child group have.
     pub fn handle_remote(&self, cpu: CpuId, now: Nanos, pull: &mut dyn FnMut(CpuId) -> Pulled) -> bool {
         let this = self.cpu(cpu);
         if self.is_unavailable(cpu) {
@@ -99,13 +110,16 @@ impl<L: RawLock> Hierarchy<L> {
         // `site::available::a_puller_that_leaves_pulls_no_more`.
         let mut pull = |target: CpuId| if self.is_unavailable(cpu) { Pulled::Left } else { pull(target) };
         let mut link = this.leaf();
-        let mut could_read = true;
+        let (mut saw_all, mut level) = (true, 0);
         while let Some((group, mask)) = link {
             match self.try_pull_due(group, mask.bits(), now, &mut pull) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(Busy) => could_read = false,
+                Ok(Looked::NotMigrator) => break,
+                Ok(Looked::All) => {}
+                // Below the lowest groups are CPUs, one event each.
+                Ok(Looked::Skipped) => saw_all &= level == 0,
+                Err(Busy) => saw_all = false,
             }
+            level += 1;
             interleave!(BeforeParent);
             link = self.groups[group].parent();
         }
@@ -116,7 +130,7 @@ impl<L: RawLock> Hierarchy<L> {
             // that wrote here must not be written over. Test: `site::walks::a_timer_for_a_parked_puller`.
             this.set_wakeup(self.first_of_idle_tree(this.leaf()));
         }
-        could_read
+        saw_all
     }
 
     /// The first expiry of a tree in which no CPU is awake, as far as can be seen from one place.
@@ -137,24 +151,26 @@ impl<L: RawLock> Hierarchy<L> {
         !self.cpu(cpu).record.lock_owner().is_available
     }
 
-    /// Pulls what is due in one group; says whether the child `mask` is still the one to do so.
+    /// Pulls what is due in one group, as long as the child `mask` is the one to do so.
     fn try_pull_due(
         &self,
         group: usize,
         mask: u8,
         now: Nanos,
         pull: &mut dyn FnMut(CpuId) -> Pulled,
-    ) -> Result<bool, Busy> {
+    ) -> Result<Looked, Busy> {
         let group = &self.groups[group];
         let mut skipped = 0;
         let mut last: Option<TreeEvent> = None;
         loop {
             let word = group.word.load();
             if word.migrator().is_some_and(|migrator| migrator.bits() != mask) {
-                return Ok(false);
+                return Ok(Looked::NotMigrator);
             }
             interleave!(BeforePull);
-            let Some((child, event)) = group.try_first_due(now, skipped)? else { return Ok(true) };
+            let Some((child, event)) = group.try_first_due(now, skipped)? else {
+                return Ok(if skipped == 0 { Looked::All } else { Looked::Skipped });
+            };
             // An event that stays as it was is another CPU's for this time.
             if last == Some(event) || pull(event.cpu) == Pulled::Left {
                 skipped |= child.bits();

@@ -360,8 +360,8 @@ fn an_isolated_lane_does_not_hold_the_deadline() {
     assert_eq!(lanes.word(), Some(ms(12 + SENTINEL)));
 }
 
-/// Goal: a lane that was isolated wakes up for no other, so what the tree has asked for stays, also as long as
-/// the thread that isolates has not told the lanes. Method: an alarm for 21 ms; a lane that slept or was
+/// Goal: a lane that was isolated wakes up for no other, so what the tree has asked for stays, also as long
+/// as the thread that isolates has not told the lanes. Method: an alarm for 21 ms; a lane that slept or was
 /// blocked goes on, turns just before that, and sleeps.
 #[test]
 fn an_isolated_lane_forgets_no_alarm() {
@@ -439,6 +439,25 @@ fn the_sentinel_knows_who_overslept() {
     assert_eq!((lanes.word(), lanes.kicked()), (Some(ms(10 + STALL)), vec![0, 0]));
     assert_eq!(lanes.sentinel_looks(ms(10 + STALL)), SentinelLook::Marked);
     assert_eq!(lanes.kicked(), [0, 1], "the spare takes over from lane 0, which sleeps on");
+}
+
+/// Goal: the sentinel does not let a tree rest in which a lane was stopped on its way into or out of idle:
+/// groups may hide what others have. Method: all sleep; the record of lane 0 is held.
+#[test]
+fn the_sentinel_knows_who_was_stopped_on_the_way() {
+    let mut lanes = Lanes::new(2);
+    let (_, _) = (lanes.sleep(0, 0), lanes.sleep(1, 0));
+    let lock = lanes.scene.lock_of_books(0);
+    for (is_stopped, kicks) in [(false, [0, 0, 0]), (true, [0, 1, 0])] {
+        let _ = lanes.table.deadline().pull(ms(5));
+        if is_stopped {
+            assert_eq!(lock.while_frozen(|| lanes.sentinel_looks(ms(5))), SentinelLook::Marked);
+        } else {
+            assert_eq!(lanes.sentinel_looks(ms(5)), SentinelLook::Quiet);
+        }
+        assert_eq!(lanes.kicked(), kicks);
+    }
+    assert!(lanes.scene.machine.watches_stalled(cpu(1), ms(5)), "the others look at all until it goes on");
 }
 
 /// Goal: a spare that a lane could relieve stands down: the alarm is asked for, and its own timers wake it.

@@ -13,7 +13,9 @@ use crate::world::id;
 use quietcore_core::script::Site;
 use quietcore_core::tmigr::{CpuState, Tree};
 use quietcore_core::topology::Topology;
-use quietcore_core::{Actions, Context, Machine, MarkOutcome, Nanos, Settings, TimerId, TimerOptions, Turn};
+use quietcore_core::{
+    Actions, Context, CpuSet, Machine, MarkOutcome, Nanos, Settings, TimerId, TimerOptions, Turn,
+};
 use std::sync::Mutex;
 
 /// Length of a tick in ns.
@@ -81,7 +83,7 @@ impl Lanes {
 
     /// All timers are due by tick 1 or 2; lane 3 sleeps, the others are awake; M and W have looked at tick 2.
     fn new(m: usize, w: usize, armed: &[(usize, usize)]) -> Self {
-        let lanes = Self::online(m, w);
+        let lanes = Self::online(m, w, &["0-3"]);
         for &(name, lane) in armed {
             lanes.arm(name, lane, 0, 1);
         }
@@ -93,8 +95,8 @@ impl Lanes {
     /// X has A and B for tick `due`, M has D for tick 12, and lane 3, which sleeps, E for tick 4. All slept
     /// when that was armed, so an alarm is requested. X is up since, and, unless X `is_alone`, M and W, who
     /// have looked at tick 2.
-    pub(crate) fn with_alarm(due: u64, is_alone: bool) -> Self {
-        let lanes = Self::online(1, 2);
+    pub(crate) fn with_alarm(due: u64, is_alone: bool, groups: &[&str]) -> Self {
+        let lanes = Self::online(1, 2, groups);
         lanes.arm(D, lanes.m, 0, 12);
         (0..LANES).for_each(|lane| lanes.park(lane, 0));
         lanes.arm_near(E, 3, 0, 4);
@@ -116,10 +118,11 @@ impl Lanes {
         }
     }
 
-    /// All are awake, and have nothing.
-    fn online(m: usize, w: usize) -> Self {
+    /// All are awake, and have nothing. Several groups are below a root.
+    fn online(m: usize, w: usize, groups: &[&str]) -> Self {
         restart_numbers();
-        let topology = Topology::builder(LANES as u16).build().expect("four CPUs");
+        let nodes: Vec<CpuSet> = groups.iter().map(|list| list.parse().expect("a list")).collect();
+        let topology = Topology::builder(LANES as u16).node_lists(&nodes).build().expect("four CPUs");
         let mut machine = Machine::new(topology, Settings::default()).expect("nobody is isolated");
         // After the tree: four bases per CPU, and control.
         let locks = LockNumbers::new(LANES, 4 * LANES + 1, 4);

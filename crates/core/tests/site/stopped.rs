@@ -118,10 +118,21 @@ const OTHERS: [(&str, MayWait, Part<Lanes>); 9] = [
 /// early. Method: every step of every call, beside each of the others, with the other lanes awake and asleep.
 #[test]
 fn nobody_waits_for_a_lane_that_is_stopped() {
+    check_no_wait_in(&["0-3"]);
+}
+
+/// Goal: the same where a walk has two levels, between which it may stop: X and the lane on which a stranger
+/// arms are in one group, M and W in another.
+#[test]
+fn nobody_waits_for_a_lane_that_is_stopped_between_two_groups() {
+    check_no_wait_in(&["0,3", "1-2"]);
+}
+
+fn check_no_wait_in(groups: &[&str]) {
     let crew = Crew::new(2);
     for Doing { what, x, least } in DOINGS {
         for (due, is_alone) in [(1, false), (1, true), (10, false), (10, true)] {
-            let make = || Lanes::with_alarm(due, is_alone);
+            let make = || Lanes::with_alarm(due, is_alone, groups);
             let run = |parts: &[Part<Lanes>], left, may_wait| {
                 let lanes = make();
                 let (locks, _) = lanes.locks();

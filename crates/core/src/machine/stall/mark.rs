@@ -111,7 +111,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// ([`next_expired`](Self::next_expired)), and takes back what it has collected and not run. One that is
     /// only slow, or about to block, finds that out when it locks again. Tests: `site::stopped`,
     /// `busy::what_a_stuck_cpu_collected_is_taken_back`.
-    fn note_stuck(&self, cpu: CpuId) {
+    pub(super) fn note_stuck(&self, cpu: CpuId) {
         self.count_repairs(self.watch[cpu.index()].flags.transition_to_stuck());
     }
 

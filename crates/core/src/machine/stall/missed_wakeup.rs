@@ -23,9 +23,26 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if !self.is_pulling() {
             return 0;
         }
-        let cpus = (0..self.bases.cpu_count()).map(CpuId);
-        let overslept = cpus.filter(|cpu| self.has_missed_wakeup(*cpu, now));
+        let cpus = || (0..self.bases.cpu_count()).map(CpuId);
+        cpus().filter(|cpu| self.is_stopped_in_record(*cpu, now)).for_each(|cpu| self.note_stuck(cpu));
+        let overslept = cpus().filter(|cpu| self.has_missed_wakeup(*cpu, now));
         overslept.map(|cpu| u32::from(self.mark_parked(cpu, now, actions))).sum()
+    }
+
+    /// Whether a thread was stopped inside the record of `cpu`: the CPU itself, on its way into or out of
+    /// idle, or one that publishes for it. Groups above may not know what that CPU is, nor what others below
+    /// them have: it may have left the lowest one, and not the next. One that has turned lately is not looked
+    /// at, nor one that is isolated, whose memory is left alone.
+    fn is_stopped_in_record(&self, cpu: CpuId, now: Nanos) -> bool {
+        let watch = &self.watch[cpu.index()];
+        let is_silent = self.settings.stall.is_stalled(now.since(watch.heartbeat()), Patience::Usual);
+        let is_in_tree = watch.flags.load().is_online() && !self.bases.is_unavailable(cpu);
+        is_silent && is_in_tree && self.hierarchy.try_cpu_state(cpu).is_none()
+    }
+
+    /// Whether that is so of any CPU: for a sentinel, which finds none awake. Waits for no lock.
+    pub(crate) fn is_any_stopped_in_record(&self, now: Nanos) -> bool {
+        (0..self.bases.cpu_count()).any(|cpu| self.is_stopped_in_record(CpuId(cpu), now))
     }
 
     /// The same, unless another CPU has done it in this tick.
