@@ -138,6 +138,22 @@ fn a_cpu_that_turns_again_is_not_stuck() {
     }
 }
 
+/// Goal: the same of a migrator that is stopped inside one of its bases while another thread is stopped inside
+/// its group: its duties cannot be handed over. Method: CPU 0 stalls so; CPU 8, of another group, ticks.
+#[test]
+fn a_cpu_whose_duties_cannot_be_handed_over_is_stuck() {
+    let mut scene = Scene::of(9);
+    scene.arm_new((2, 5), 2, 0);
+    scene.arm_new((1, 5), 0, 0);
+    (1..8).for_each(|index| scene.idle(index, 0));
+    let base = scene.lock_of(0, BaseKind::Global);
+    let ran = base.while_busy(|| BaseLock::of_group(NEAR).while_frozen(|| scene.ticks(8, 1..20)));
+    assert_eq!(ran, (0, vec![2]), "CPU 0's own waits until it goes on");
+    let _ = (scene.tick(0, 20), scene.ticks(8, 20..22), scene.tick(0, 22));
+    assert!(!scene.machine.watches_stalled(cpu(8), ms(22)), "it goes on");
+    scene.machine.check();
+}
+
 /// Goal: the alarm, and a silence, wake up a CPU that can come: not one that was stopped on its way to sleep,
 /// unless there is no other. Method: CPUs 0 and 1 are parked, and one base of CPU 0, or of both, is busy.
 #[test]
