@@ -3,6 +3,7 @@
 //! Cells of the thread, written when it claims a CPU and when it lets it go: they need no destructor, so they
 //! can be read while a thread ends.
 
+use crate::words::present_cpu;
 use core::cell::Cell;
 use core::ptr;
 use quietcore_core::{CpuId, Nanos};
@@ -40,6 +41,7 @@ pub(super) fn enter(machine: *const (), cpu: CpuId, now: Nanos) {
         here.now.set(now);
         here.machine.set(machine);
     });
+    let _ = present_cpu::remember();
 }
 
 #[inline]
@@ -49,4 +51,5 @@ pub(super) fn looked_at_clock(now: Nanos) {
 
 pub(super) fn leave() {
     HERE.with(|here| here.cpu.set(None));
+    present_cpu::forget();
 }

@@ -10,6 +10,7 @@ use crate::payload::Payload;
 use crate::run_queue::RunQueue;
 use crate::words::lock::FutexLock;
 use crate::words::park::Parker;
+use crate::words::present_cpu;
 use quietcore_core::lane::{self, LaneContext, LaneLook};
 use quietcore_core::softirq::{LaneSoftirqs, TimerRaise};
 use quietcore_core::{CpuId, Nanos};
@@ -147,6 +148,8 @@ impl LaneDriver {
         if !look.looked_around {
             return;
         }
+        // Since the last look it may have been moved.
+        let _ = present_cpu::remember();
         if look.marked > 0 {
             self.machine.report_stalls(now);
         }

@@ -185,7 +185,7 @@ impl Machine {
     pub(crate) fn context(&self, now: Nanos) -> Context {
         match self.current_cpu() {
             Some((cpu, _)) => Context::on(cpu, now),
-            None => Context::near(self.hosts.near(present_cpu::number()), now),
+            None => Context::near(self.hosts.near(present_cpu::remember()), now),
         }
     }
 
@@ -197,7 +197,7 @@ impl Machine {
             Some((cpu, looked)) => {
                 Context::on(cpu, self.core.moment_for_arm(at, looked, || self.clock.coarse()))
             }
-            None => Context::near(self.hosts.near(present_cpu::number()), self.clock.coarse()),
+            None => Context::near(self.hosts.near(present_cpu::remember()), self.clock.coarse()),
         }
     }
 

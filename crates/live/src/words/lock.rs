@@ -12,8 +12,8 @@
 //!   3. U's store becomes visible. No thread wakes W.
 //!
 //! W sleeps for 50 us at the longest, so that is what it costs (plus the timer slack of a thread without a
-//! real-time policy). The holder's CPU is a hint, too: the thread may have moved on since. A wrong hint costs
-//! a sleep or a microsecond of spinning.
+//! real-time policy). The holder's CPU is a hint, too: the thread may have moved on since its last arm or, as
+//! a lane, its last tick. A wrong hint costs a sleep or a microsecond of spinning, and only where two meet.
 //!
 //! Invariants: the thread that takes the word from 0 is the only holder until it stores 0; Acquire and
 //! Release on the word order sections (`models.rs`). Absent: fairness, priority inheritance (a lock for lanes
@@ -86,7 +86,7 @@ enum LockLook {
 #[inline]
 fn holder_word() -> u32 {
     // A host has fewer than 2^32 - 1 CPUs.
-    present_cpu::number() as u32 + 1
+    present_cpu::recent_number() as u32 + 1
 }
 
 #[cfg(loom)]
