@@ -139,7 +139,8 @@ fn a_cpu_that_turns_again_is_not_stuck() {
 }
 
 /// Goal: the same of a migrator that is stopped inside one of its bases while another thread is stopped
-/// inside its group: its duties cannot be handed over. Method: CPU 0 stalls so; CPU 8, of another group, ticks.
+/// inside its group: its duties cannot be handed over. Method: CPU 0 stalls so; CPU 8, of another group,
+/// ticks.
 #[test]
 fn a_cpu_whose_duties_cannot_be_handed_over_is_stuck() {
     let mut scene = Scene::of(9);
