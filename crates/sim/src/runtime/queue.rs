@@ -273,7 +273,11 @@ impl LaneQueue for VirtualQueue {
     }
 
     fn take_realtime(&self, priorities: &CpuPriorities) -> Option<(Priority, VirtualItem)> {
-        self.hints.get().realtime_movable?;
+        if self.hints.get().realtime_movable.is_none() {
+            // Another lane was faster.
+            self.missed_at.set(self.host.moment());
+            return None;
+        }
         self.take(priorities, |items| {
             let taken = items.take_realtime();
             taken.iter().for_each(|(_, item)| item.leave());
