@@ -22,10 +22,18 @@ pub(super) const RULES: &[Mutant] = &[
         rule: "a marked CPU takes a turn, though nothing is due, and so comes back",
         file: TURN,
         right: "        self.flags(cpu).is_marked()
-            || BaseKind::ALL",
+            || self.bases",
         wrong: "        self.flags(cpu).is_marked() && false
-            || BaseKind::ALL",
+            || self.bases",
         killers: &[Test(Machine, "absence::a_marked_cpu_returns_in_its_tick")],
+    },
+    Mutant {
+        name: "marked-has-nothing",
+        rule: "an isolated CPU that was marked takes a turn, though nothing is armed on it",
+        file: TURN,
+        right: "        !self.bases.is_any_due(cpu, Nanos(u64::MAX)) && !self.flags(cpu).is_marked()",
+        wrong: "        !self.bases.is_any_due(cpu, Nanos(u64::MAX))",
+        killers: &[Test(Machine, "absence::an_isolated_cpu_turns_only_for_something")],
     },
     Mutant {
         name: "pulled-not-published",

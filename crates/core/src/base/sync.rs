@@ -93,11 +93,13 @@ impl CpuHints {
 #[derive(Debug)]
 pub(super) struct NextExpiry(AtomicU64);
 
-impl NextExpiry {
-    pub(super) fn new() -> Self {
+impl Default for NextExpiry {
+    fn default() -> Self {
         Self(AtomicU64::new(NEVER))
     }
+}
 
+impl NextExpiry {
     #[inline]
     pub(super) fn load(&self) -> Option<Nanos> {
         // Relaxed: a hint. A reader that acts on it locks the base; for an idle CPU that missed it the arm

@@ -78,12 +78,20 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// a few loads; no lock.
     #[must_use]
     pub fn handle_tick(&self, cpu: CpuId, now: Nanos) -> bool {
-        let is_due = |kind| self.bases.is_due(BaseId { cpu, kind }, now);
         self.flags(cpu).is_marked()
-            || BaseKind::ALL.into_iter().any(is_due)
+            || self.bases.is_any_due(cpu, now)
             || self.is_pulling()
-                && (self.has_repairs() && !self.bases.is_unavailable(cpu)
-                    || self.hierarchy.requires_handle_remote(cpu, now))
+                && !self.bases.is_unavailable(cpu)
+                && (self.has_repairs() || self.hierarchy.requires_handle_remote(cpu, now))
+    }
+
+    /// Whether no turn of `cpu`, which looks after no other, could do anything: no timer is armed on it, and
+    /// no mark waits for its return. By the CPU itself, without the clock. Cost: five loads from two cache
+    /// lines.
+    #[inline]
+    #[must_use]
+    pub fn has_nothing(&self, cpu: CpuId) -> bool {
+        !self.bases.is_any_due(cpu, Nanos(u64::MAX)) && !self.flags(cpu).is_marked()
     }
 
     /// Collects what is due on the CPU's own bases; [`next_expired`](Self::next_expired) hands it out. By the

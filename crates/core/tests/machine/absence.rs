@@ -22,6 +22,27 @@ fn a_marked_cpu_returns_in_its_tick() {
     scene.machine.check();
 }
 
+/// Goal: a CPU that looks after no other takes no turn exactly while nothing is armed on it, due or not, and
+/// no mark waits for its return. Method: CPU 1, isolated, with a timer of each kind; marked; both.
+#[test]
+fn an_isolated_cpu_turns_only_for_something() {
+    for is_marked in [false, true] {
+        let mut scene = Scene::of(2);
+        if is_marked {
+            assert_eq!(scene.mark(1), MarkOutcome::Marked);
+        }
+        let _ = scene.isolate("1", 1);
+        assert_eq!(scene.machine.has_nothing(cpu(1)), !is_marked);
+        for options in [TimerOptions::new().pinned(), TimerOptions::new(), TimerOptions::new().deferrable()] {
+            let timer = scene.add(options, 1);
+            let _ = scene.arm(timer, 3600, Context::on(cpu(1), ms(1)));
+            assert!(!scene.machine.has_nothing(cpu(1)), "{options:?}");
+            let _ = scene.machine.cancel(timer, Context::on(cpu(1), ms(1)));
+            let _ = scene.machine.renewed_next_event(cpu(1));
+        }
+    }
+}
+
 /// Goal: a mark does not outlive an idle period: an arm for that CPU kicks it. Method: a marked CPU goes
 /// idle; an absent one wakes up, and goes idle.
 #[test]

@@ -114,6 +114,14 @@ impl Cpu {
     /// ([`OnPanic`](crate::OnPanic)).
     #[inline]
     pub fn turn(&mut self) -> TurnStats {
+        if self.lane.has_nothing() {
+            return TurnStats::default();
+        }
+        self.turn_by_the_clock()
+    }
+
+    #[inline(never)]
+    fn turn_by_the_clock(&mut self) -> TurnStats {
         let ran = self.lane.turn();
         let (items, softirqs) = (ran.items, ran.softirqs);
         TurnStats { ran: ran.timers, items, softirqs, has_more: self.lane.has_more() }

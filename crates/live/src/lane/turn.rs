@@ -65,19 +65,22 @@ impl LaneDriver {
         (self.state.turn.has_more() || self.has_items()) && self.machine.is_running()
     }
 
+    /// Whether a turn would do nothing, whatever the time is. A standalone CPU looks after no other: with
+    /// nothing armed on it there is no reason to look at the clock.
+    #[inline]
+    pub(super) fn has_nothing(&self) -> bool {
+        self.state.is_quiet(self.slot)
+            && !self.has_items()
+            && self.machine.timer_raise == TimerRaise::NextExpiry
+            && self.machine.core.has_nothing(self.cpu())
+    }
+
     /// Runs what is due, and what else waits for this lane.
     #[inline]
     pub(super) fn turn(&mut self) -> TurnWork {
-        // A standalone CPU looks after no other: with nothing armed on it there is no reason to look at the
-        // clock.
-        if self.state.is_quiet(self.slot) && !self.has_items() {
-            let when = self.machine.timer_raise;
-            if when != TimerRaise::NextExpiry {
-                return self.turn_by_tick(when).unwrap_or_default();
-            }
-            if !self.machine.core.handle_tick(self.cpu(), Nanos(u64::MAX)) {
-                return TurnWork::default();
-            }
+        let when = self.machine.timer_raise;
+        if when != TimerRaise::NextExpiry && self.state.is_quiet(self.slot) && !self.has_items() {
+            return self.turn_by_tick(when).unwrap_or_default();
         }
         self.turn_by_the_clock()
     }
