@@ -31,8 +31,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "marked-has-nothing",
         rule: "an isolated CPU that was marked takes a turn, though nothing is armed on it",
         file: TURN,
-        right: "        !self.bases.is_any_due(cpu, Nanos(u64::MAX)) && !self.flags(cpu).is_marked()",
-        wrong: "        !self.bases.is_any_due(cpu, Nanos(u64::MAX))",
+        right: "        !self.flags(cpu).is_marked() && self.bases.soonest",
+        wrong: "        self.bases.soonest",
         killers: &[Test(Machine, "absence::an_isolated_cpu_turns_only_for_something")],
     },
     Mutant {

@@ -185,6 +185,12 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         self.words(cpu).next_expiry.iter().fold(false, |is_due, word| is_due | word.is_by(now))
     }
 
+    /// When the first base of `cpu` is due, without a lock. Cost: as [`is_any_due`](Self::is_any_due).
+    #[inline]
+    pub(crate) fn soonest(&self, cpu: CpuId) -> Option<Nanos> {
+        self.words(cpu).next_expiry.iter().filter_map(NextExpiry::load).min()
+    }
+
     /// When `cpu` is due for timers that only it runs, without a lock.
     #[inline]
     pub(crate) fn next_local(&self, cpu: CpuId) -> Option<Nanos> {

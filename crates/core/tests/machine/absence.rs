@@ -22,8 +22,9 @@ fn a_marked_cpu_returns_in_its_tick() {
     scene.machine.check();
 }
 
-/// Goal: a CPU that looks after no other takes no turn exactly while nothing is armed on it, due or not, and
-/// no mark waits for its return. Method: CPU 1, isolated, with a timer of each kind; marked; both.
+/// Goal: a CPU that looks after no other takes a turn exactly if something is due on it or a mark waits for
+/// its return, and is not asked for the time while nothing is armed. Method: CPU 1, isolated, with a timer of
+/// each kind, before it is due and then; marked; both.
 #[test]
 fn an_isolated_cpu_turns_only_for_something() {
     for is_marked in [false, true] {
@@ -32,11 +33,13 @@ fn an_isolated_cpu_turns_only_for_something() {
             assert_eq!(scene.mark(1), MarkOutcome::Marked);
         }
         let _ = scene.isolate("1", 1);
-        assert_eq!(scene.machine.has_nothing(cpu(1)), !is_marked);
+        let has_nothing = |scene: &Scene, now| scene.machine.has_nothing(cpu(1), || now);
+        assert_eq!(scene.machine.has_nothing(cpu(1), || unreachable!("nothing is armed")), !is_marked);
         for options in [TimerOptions::new().pinned(), TimerOptions::new(), TimerOptions::new().deferrable()] {
             let timer = scene.add(options, 1);
-            let _ = scene.arm(timer, 3600, Context::on(cpu(1), ms(1)));
-            assert!(!scene.machine.has_nothing(cpu(1)), "{options:?}");
+            let _ = scene.arm(timer, 20, Context::on(cpu(1), ms(1)));
+            assert_eq!(has_nothing(&scene, ms(20)), !is_marked, "{options:?}, before it is due");
+            assert!(!has_nothing(&scene, ms(21)), "{options:?}");
             let _ = scene.machine.cancel(timer, Context::on(cpu(1), ms(1)));
             let _ = scene.machine.renewed_next_event(cpu(1));
         }

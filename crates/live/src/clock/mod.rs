@@ -4,19 +4,84 @@
 //! an hour of suspend is due an hour after the resume. Invariant: [`Clock::coarse`] is never ahead of
 //! [`Clock::now`]. Not here: waiting, and who moves a virtual clock.
 
+mod cycles;
 mod sync;
 
+use crate::words::cycle_clock::CycleClock;
 use quietcore_core::Nanos;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use sync::Warp;
 
 /// Reads real or virtual time. Any thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Clock {
     warp: Warp,
+    cycle_clock: CycleClock,
+    /// When this was made; `None` where the counter is not to be trusted.
+    made_at: Option<Sample>,
+}
+
+/// The cycle counter beside a clock that is never slewed.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    /// The counter before and after that reading of the clock.
+    cycles: [u64; 2],
+    raw: Nanos,
+}
+
+/// For how long the counter is measured before it is asked.
+const MEASURED_FOR: Nanos = Nanos::from_micros(10_000);
+
+/// A sample that takes longer is no good: the thread lost its CPU in it. Some microseconds, in cycles; of
+/// [`MEASURED_FOR`] less than a thousandth.
+const SAMPLE_MAX: u64 = 1 << 14;
+
+impl Default for Clock {
+    fn default() -> Self {
+        let made_at = if cycles::are_trusted() { (0..100).find_map(|_| Sample::take()) } else { None };
+        Self { warp: Warp::default(), cycle_clock: CycleClock::new(), made_at }
+    }
+}
+
+impl Sample {
+    /// `None` if the thread lost its CPU meanwhile.
+    fn take() -> Option<Self> {
+        let before = cycles::read();
+        let raw = read(ClockId::MonotonicRaw);
+        let cycles = [before, cycles::read()];
+        (cycles[1].wrapping_sub(before) < SAMPLE_MAX).then_some(Self { cycles, raw })
+    }
 }
 
 impl Clock {
+    /// A moment that has not passed yet, a few us ahead at most: for a delay that is counted from now, and to
+    /// find that nothing is due. Cost: about 10 ns if it was asked for within the last 50 us, else that of
+    /// [`now`](Self::now).
+    #[inline]
+    pub(crate) fn latest(&self) -> Nanos {
+        self.warp.apply(|| {
+            let cycles = cycles::read();
+            self.cycle_clock.latest(cycles).unwrap_or_else(|| self.ask(cycles))
+        })
+    }
+
+    /// The kernel's clock, and notes it. `cycles` was read before.
+    #[cold]
+    fn ask(&self, cycles: u64) -> Nanos {
+        let now = read(ClockId::Monotonic);
+        let Some(made_at) = self.made_at else { return now };
+        if !self.cycle_clock.has_rate()
+            && let Some(sample) = Sample::take()
+            && sample.raw.since(made_at.raw) >= MEASURED_FOR
+        {
+            // From the end of the one to the beginning of the other: a rate that is a little too high.
+            let passed = sample.cycles[0].saturating_sub(made_at.cycles[1]);
+            self.cycle_clock.set_rate(passed, sample.raw.since(made_at.raw));
+        }
+        self.cycle_clock.note(cycles, now);
+        now
+    }
+
     /// The moment. Cost: a vDSO call (about 22 ns), or two loads when time stands still.
     #[inline]
     pub(crate) fn now(&self) -> Nanos {

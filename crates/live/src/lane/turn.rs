@@ -65,14 +65,14 @@ impl LaneDriver {
         (self.state.turn.has_more() || self.has_items()) && self.machine.is_running()
     }
 
-    /// Whether a turn would do nothing, whatever the time is. A standalone CPU looks after no other: with
-    /// nothing armed on it there is no reason to look at the clock.
+    /// Whether a turn would do nothing. A standalone CPU looks after no other: what counts is whether
+    /// something is due on it, and with nothing armed there is no reason to look at the clock.
     #[inline]
     pub(super) fn has_nothing(&self) -> bool {
         self.state.is_quiet(self.slot)
             && !self.has_items()
             && self.machine.timer_raise == TimerRaise::NextExpiry
-            && self.machine.core.has_nothing(self.cpu())
+            && self.machine.core.has_nothing(self.cpu(), || self.machine.clock.latest())
     }
 
     /// Runs what is due, and what else waits for this lane.

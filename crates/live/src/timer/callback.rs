@@ -50,7 +50,7 @@ impl CallbackTimer {
     #[inline]
     pub fn arm_after(&self, delay: Duration) -> Result<bool, ArmError> {
         let machine = self.0.machine_for_arm(Location::caller())?;
-        let now = machine.clock.now();
+        let now = machine.clock.latest();
         self.0.arm_once(after(now, delay), machine.context(now))
     }
 

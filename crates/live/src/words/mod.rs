@@ -11,9 +11,10 @@
 //! slot_owner.rs  which thread drives a CPU
 //! run_queue.rs   the doorbell, the gate, what runs   work.rs        work waits, runs, or both
 //! run_wait.rs    waiting for the end of a run        waker_cell.rs  one waker between two threads
-//! stall_record.rs what a lane runs, for reports
+//! stall_record.rs what a lane runs, for reports    cycle_clock.rs the time by the cycle counter
 //! ```
 
+pub(crate) mod cycle_clock;
 pub(crate) mod futex;
 pub(crate) mod lock;
 pub(crate) mod park;
