@@ -1,7 +1,7 @@
 //! The processor's cycle counter, where the kernel itself keeps time by it.
 //!
-//! Linux on x86-64 uses the time stamp counter only while it runs at one rate in every state of the processor and
-//! agrees on all CPUs; elsewhere, and where the kernel says it uses another clock, there is none.
+//! Linux on x86-64 uses the time stamp counter only while it runs at one rate in every state of the processor
+//! and agrees on all CPUs; elsewhere, and where the kernel says it uses another clock, there is none.
 #![allow(unsafe_code, reason = "the counter is read by an instruction")]
 
 use std::fs;
@@ -14,7 +14,8 @@ pub(super) fn are_trusted() -> bool {
     cfg!(target_arch = "x86_64") && fs::read_to_string(SOURCE).is_ok_and(|name| name.trim() == "tsc")
 }
 
-/// The counter, no later than what the thread does after this that reads the kernel's clock. Cost: about 8 ns.
+/// The counter, no later than what the thread does after this that reads the kernel's clock. Cost: about 8
+/// ns.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(super) fn read() -> u64 {

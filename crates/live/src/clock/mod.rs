@@ -124,8 +124,49 @@ fn read(clock: ClockId) -> Nanos {
 
 #[cfg(test)]
 mod tests {
-    use super::Clock;
+    use super::{Clock, MEASURED_FOR, read};
     use quietcore_core::Nanos;
+    use rustix::time::ClockId;
+    use std::thread;
+    use std::time::Duration;
+
+    /// Goal: what counts as the latest moment is never behind the kernel's clock, whichever thread asked it
+    /// last, also before the counter was measured. Method: two threads compare for some time, with pauses in
+    /// which notes become too old.
+    #[test]
+    fn the_latest_moment_is_never_behind() {
+        let clock = Clock::default();
+        let end = Nanos(read(ClockId::Monotonic).0 + 5 * MEASURED_FOR.0);
+        let compare = || {
+            for round in 0_u32.. {
+                let before = read(ClockId::Monotonic);
+                let latest = clock.latest();
+                assert!(latest >= before, "{latest:?} is behind {before:?}");
+                if before >= end {
+                    return;
+                }
+                if round.is_multiple_of(4096) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let other = scope.spawn(compare);
+            compare();
+            other.join().expect("no panic");
+        });
+        let is_measured = clock.cycle_clock.has_rate();
+        assert_eq!(is_measured, clock.made_at.is_some(), "where the kernel uses the counter it is used here");
+    }
+
+    /// Goal: a clock that stands still says so here, too. Method: freeze it.
+    #[test]
+    fn the_latest_moment_stands_still_with_the_clock() {
+        let clock = Clock::default();
+        let frozen = Nanos(clock.now().0 + 1_000);
+        clock.freeze(frozen);
+        assert_eq!((clock.latest(), clock.now()), (frozen, frozen));
+    }
 
     /// Goal: time goes on from where it stood, and the coarse clock is never ahead. Method: freeze ahead of
     /// the present, thaw, compare.

@@ -1,14 +1,14 @@
 //! What the processor's cycle counter says of the time: a moment that the kernel's clock has not passed yet.
 //!
-//! Any thread that has asked the kernel notes what it was told and which cycle that was; for a short while after
-//! that a reading of the counter will do. The rate is an eighth more than what was measured against a clock
-//! that is never slewed (CLOCK_MONOTONIC_RAW), and the kernel slews CLOCK_MONOTONIC by a tenth and 500 ppm at
-//! most (Linux 6.12, kernel/time/ntp.c). So the answer is never behind the kernel's clock, and ahead of it by less
-//! than a third of the time since the last note; that is too old after [`VALID`].
+//! Any thread that has asked the kernel notes what it was told and which cycle that was; for a short while
+//! after that a reading of the counter will do. The rate is an eighth more than what was measured against a
+//! clock that is never slewed (CLOCK_MONOTONIC_RAW), and the kernel slews CLOCK_MONOTONIC by a tenth and 500
+//! ppm at most (Linux 6.12, kernel/time/ntp.c). So the answer is never behind the kernel's clock, and ahead
+//! of it by less than a third of the time since the last note; that is too old after [`VALID`].
 //!
-//! A sequence lock: `version` is odd while a thread writes. A reader that meets a writer is told nothing and asks
-//! the kernel. Invariant: what a reader takes together was noted together (`models.rs`). Not here: the counter,
-//! and whether the kernel trusts it (`clock/cycles.rs`).
+//! A sequence lock: `version` is odd while a thread writes. A reader that meets a writer is told nothing and
+//! asks the kernel. Invariant: what a reader takes together was noted together (`models.rs`). Not here: the
+//! counter, and whether the kernel trusts it (`clock/cycles.rs`).
 
 use crate::words::sync::{AtomicU32, AtomicU64, Ordering, fence};
 use quietcore_core::Nanos;
@@ -36,8 +36,8 @@ impl CycleClock {
         Self { version: AtomicU32::new(0), cycles, nanos, rate }
     }
 
-    /// A moment that has not passed when the counter shows `cycles`; `None` if the last note is too old. Cost: a
-    /// few loads and a multiplication.
+    /// A moment that has not passed when the counter shows `cycles`; `None` if the last note is too old.
+    /// Cost: a few loads and a multiplication.
     #[inline]
     pub(crate) fn latest(&self, cycles: u64) -> Option<Nanos> {
         // Acquire: pairs with Release in `note`: the note of this version, or a part of a later one.
@@ -49,7 +49,7 @@ impl CycleClock {
         fence(Ordering::Acquire);
         let is_whole = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
         let is_valid = is_whole && since < VALID && rate != 0;
-        is_valid.then(|| Nanos(nanos + (since * rate >> FRACTION)))
+        is_valid.then(|| Nanos(nanos + ((since * rate) >> FRACTION)))
     }
 
     /// The kernel's clock showed `now` at `cycles` or later. Gives up if another thread is at it.
@@ -102,7 +102,8 @@ mod tests {
     }
 
     /// Goal: never behind a clock that runs at any rate that a kernel gives it, and ahead by less than a
-    /// third of the time since the note. Method: rates between 90 % and 110 % and 500 ppm, all ages of a note.
+    /// third of the time since the note. Method: rates between 90 % and 110 % and 500 ppm, all ages of a
+    /// note.
     #[test]
     fn never_behind_and_little_ahead() {
         let clock = clock();
