@@ -1,17 +1,24 @@
 //! A child that was forked by what a lane or the helper runs: nothing else of the parent's machine runs in
 //! it, and it can start a machine of its own.
 //!
-//! In a process of its own: other tests' threads could be inside a lock of the standard library at the fork.
+//! In a process of its own, one after the other: other tests' threads could be inside a lock of the standard
+//! library at the fork.
 #![allow(unsafe_code, reason = "forks")]
 
 use quietcore_live::softirq::{SoftirqRun, Vector, VectorSet};
 use quietcore_live::task::WorkOptions;
 use quietcore_live::{Cpu, CpuId, Machine, MachineBuilder, Nanos, TimerOptions};
+use std::future;
 use std::process;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Duration;
+
+/// For the test that forks.
+static ALONE: Mutex<()> = Mutex::new(());
 
 const MILLI: Duration = Duration::from_millis(1);
 
@@ -122,6 +129,7 @@ fn start_another(of_parent: &'static Machine) {
 /// forks; a child that hangs is noticed by the parent.
 #[test]
 fn nothing_else_runs_in_a_child() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     const COUNT: u32 = 4;
     let several = || -> &'static Several { Box::leak(Box::default()) };
     let timers = |machine: &'static Machine, state: &'static Several| -> Vec<_> {
@@ -181,5 +189,48 @@ fn nothing_else_runs_in_a_child() {
     (0..COUNT).for_each(|_| work(machine, state));
     drive(machine);
     assert_eq!(state.outcome(COUNT), Some(WELL), "work");
+    machine.shutdown();
+}
+
+/// Ends a child with [`RAN`] if it is dropped there.
+struct OfParent(u32);
+
+impl Drop for OfParent {
+    fn drop(&mut self) {
+        if process::id() != self.0 {
+            exit(RAN);
+        }
+    }
+}
+
+/// Goal: a child that wakes a task of the parent's does not run its destructor. Method: a task that waits,
+/// whose waker is called in a child.
+#[test]
+fn a_task_of_the_parent_is_not_dropped_in_a_child() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = start(Machine::builder());
+    drive(machine);
+    let (sender, receiver) = channel();
+    let of_parent = OfParent(process::id());
+    let task = machine.spawn(async move {
+        let _of_parent = of_parent;
+        future::poll_fn(|context| {
+            sender.send(context.waker().clone()).expect("the test waits");
+            Poll::<()>::Pending
+        })
+        .await;
+    });
+    let waker: Waker = receiver.recv().expect("it was polled");
+    thread::sleep(10 * MILLI);
+    // SAFETY: the child wakes the task and leaves with `_exit`.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork");
+    if child == 0 {
+        waker.wake();
+        exit(WELL);
+    }
+    let state = Several { begun: AtomicU32::new(0), parent: AtomicU32::new(0), child: AtomicI32::new(child) };
+    assert_eq!(state.outcome(0), Some(WELL));
+    drop(task);
     machine.shutdown();
 }

@@ -92,6 +92,8 @@ pub(super) enum Suite {
     Futures,
     /// Children that were forked by what a machine runs.
     Forks,
+    /// Where the machine's own threads run.
+    OwnThreads,
     /// Programs in C.
     CPrograms,
     /// The tests beside the simulator's code.
@@ -158,6 +160,9 @@ impl Suite {
             Self::Figures => of("quietcore-explain", "--test figures", "", "crates/explain/tests/figures"),
             Self::Futures => of("quietcore-live", "--test time", "", "crates/live/tests/time"),
             Self::Forks => of("quietcore-live", "--test turn_fork", "", "crates/live/tests/turn_fork.rs"),
+            Self::OwnThreads => {
+                of("quietcore-live", "--test own_threads", "", "crates/live/tests/own_threads.rs")
+            }
             Self::CPrograms => of("quietcore-ffi", "--test c", "", "crates/ffi/tests/c.rs"),
             Self::SimUnits => of("quietcore-sim", "--lib", "", "crates/sim/src"),
             Self::Runtimes => of("quietcore-sim", "--test runtimes", "", "crates/sim/tests/runtimes.rs"),

@@ -3,7 +3,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{Forks, LiveModels, LiveUnits, Machine, Models, Tasks, Units};
+use super::killer::Suite::{Forks, Lanes, LiveModels, LiveUnits, Machine, Models, OwnThreads, Tasks, Units};
 
 const CPU: &str = "crates/live/src/lane/cpu.rs";
 const QUEUE_WORDS: &str = "crates/live/src/words/run_queue.rs";
@@ -260,5 +260,69 @@ pub(super) const LANES: &[Mutant] = &[
         right: "        if waited {\n            // A thread",
         wrong: "        if waited && self.0.state.is_running() {\n            // A thread",
         killers: &[Test(Tasks, "work::a_flush_ends_with_a_cancel")],
+    },
+    Mutant {
+        name: "donates-once-for-all",
+        rule: "a lane leaves its CPU to ksoftirqd once in each run of it, not once for ever",
+        file: "crates/core/src/softirq/rounds.rs",
+        right: "        of.donated = of.donated.intersection(begun);\n",
+        wrong: "",
+        killers: &[Test(Units, "softirq::rounds::tests::the_limit_brings_it_back")],
+    },
+    Mutant {
+        name: "watches-the-lowest",
+        rule: "each CPU watches the next one, in a ring",
+        file: "crates/core/src/tmigr/remote.rs",
+        right: "                let next = if above != 0 { above } else { others };\n",
+        wrong: "                let _ = above;\n                let next = others;\n",
+        killers: &[Test(Machine, "absence::each_is_watched_by_another")],
+    },
+    Mutant {
+        name: "slack-kept",
+        rule: "a thread that leaves its CPU has the timer slack that it had before",
+        file: "crates/live/src/lane/cpu.rs",
+        right: "            let _ = rustix::thread::set_current_timer_slack(Some(slack));\n",
+        wrong: "            let _ = slack;\n",
+        killers: &[Test(Lanes, "claims::a_thread_gets_its_timer_slack_back")],
+    },
+    Mutant {
+        name: "joins-on-isolated",
+        rule: "the machine's own threads keep off what was isolated before they began",
+        file: "crates/live/src/lane/isolate.rs",
+        right: "        if !self.core.isolation().any().is_empty() {\n            self.move_own_threads();",
+        wrong: "        if false {\n            self.move_own_threads();",
+        killers: &[Test(OwnThreads, "they_keep_off_what_is_isolated_from_the_start")],
+    },
+    Mutant {
+        name: "realtime-after-all-timers",
+        rule: "a real-time task waits for one timer at most",
+        file: "crates/live/src/machine/turn.rs",
+        right: "                turn.end_early();\n",
+        wrong: "",
+        killers: &[Test(Tasks, "realtime::one_waits_for_one_timer_only")],
+    },
+    Mutant {
+        name: "child-drops",
+        rule: "a child drops nothing of the parent's",
+        file: "crates/live/src/run_queue/dismiss.rs",
+        right: "        if self.is_forked() {\n            core::mem::forget(item);\n            return;\n        }\n",
+        wrong: "",
+        killers: &[Test(Forks, "a_task_of_the_parent_is_not_dropped_in_a_child")],
+    },
+    Mutant {
+        name: "stands-down-until-then",
+        rule: "a spare that stands down is not taken for one that overslept",
+        file: "crates/core/src/machine/idle.rs",
+        right: "        let until = earliest(local, bases.next_exact());\n        self.watch[cpu.index()].sleep_until(until);\n",
+        wrong: "        let until = earliest(local, bases.next_exact());\n",
+        killers: &[Test(Machine, "busy::a_spare_that_cannot_stand_down_stays")],
+    },
+    Mutant {
+        name: "held-meanwhile-forgotten",
+        rule: "a deadline that a lane held while the sentinel woke up stays",
+        file: "crates/core/src/lane/sentinel.rs",
+        right: "                stall_deadline.pull(later, actions);\n",
+        wrong: "                let _ = later;\n",
+        killers: &[Test(Machine, "lanes::a_deadline_that_was_held_meanwhile_stays")],
     },
 ];

@@ -311,4 +311,59 @@ pub(super) const WORDS: &[Mutant] = &[
             "words::stall_record::models::what_is_read_belongs_together",
         )],
     },
+    Mutant {
+        name: "note-of-two-halves",
+        rule: "what is read of the cycle clock was noted together",
+        file: "crates/live/src/words/cycle_clock.rs",
+        right: "        let is_valid = is_whole && since < VALID",
+        wrong: "        let _ = is_whole;\n        let is_valid = since < VALID",
+        killers: &[Killer::Test(
+            Suite::LiveModels,
+            "words::cycle_clock::models::what_is_read_was_noted_together",
+        )],
+    },
+    Mutant {
+        name: "note-without-fence",
+        rule: "a reader of a part of a note sees that it is being written",
+        file: "crates/live/src/words/cycle_clock.rs",
+        right: "        fence(Ordering::Release);\n",
+        wrong: "",
+        killers: &[Killer::Test(
+            Suite::LiveModels,
+            "words::cycle_clock::models::what_is_read_was_noted_together",
+        )],
+    },
+    Mutant {
+        name: "read-without-fence",
+        rule: "a reader of a part of a note looks at its version after that",
+        file: "crates/live/src/words/cycle_clock.rs",
+        right: "        fence(Ordering::Acquire);\n",
+        wrong: "",
+        killers: &[Killer::Test(
+            Suite::LiveModels,
+            "words::cycle_clock::models::what_is_read_was_noted_together",
+        )],
+    },
+    Mutant {
+        name: "rate-as-measured",
+        rule: "the cycle clock is ahead of every rate that the kernel gives its own",
+        file: "crates/live/src/words/cycle_clock.rs",
+        right: "per_cycle + per_cycle / 8 + 1",
+        wrong: "per_cycle + 1",
+        killers: &[Killer::Test(
+            Suite::LiveUnits,
+            "words::cycle_clock::tests::never_behind_and_little_ahead",
+        )],
+    },
+    Mutant {
+        name: "old-note-is-good",
+        rule: "an old note is asked no more, as the counter may have stood still or started anew",
+        file: "crates/live/src/words/cycle_clock.rs",
+        right: "since < VALID && rate != 0",
+        wrong: "rate != 0",
+        killers: &[Killer::Test(
+            Suite::LiveUnits,
+            "words::cycle_clock::tests::no_answer_without_a_good_note",
+        )],
+    },
 ];

@@ -212,7 +212,7 @@ mod tests {
     }
 
     /// Goal: what a real-time task holds back goes to ksoftirqd, and comes back at the limit; if ksoftirqd is
-    /// at it then, it gets the CPU, once. Method: one long vector.
+    /// at it then, it gets the CPU, once in each run. Method: one long vector, twice.
     #[test]
     fn the_limit_brings_it_back() {
         let packets = VectorSet::from(Vector::NET_RX);
@@ -233,6 +233,14 @@ mod tests {
         assert_eq!(round.next(false, LIMIT), LaneStep::Run(packets));
         round.finish(false);
         assert!(lane.begin(&claims, || LIMIT).is_none());
+        // Another run of ksoftirqd, another time.
+        assert_eq!(claims.raise(packets), Raise::News);
+        let (held, limit) = (Nanos(LIMIT.0 + 1), Nanos(2 * LIMIT.0 + 1));
+        let mut round = lane.begin(&claims, || held).expect("it is pending");
+        assert!(matches!(round.next(true, held), LaneStep::End(_)));
+        assert_eq!(claims.claim(Runner::Ksoftirqd, packets), packets);
+        let mut round = lane.begin(&claims, || limit).expect("ksoftirqd runs it");
+        assert_eq!(round.next(false, limit), LaneStep::Donate(packets));
     }
 
     /// Goal: ksoftirqd runs what may move, leaves to the lane what that runs, and takes another round when

@@ -46,6 +46,26 @@ fn an_isolated_cpu_turns_only_for_something() {
     }
 }
 
+/// Goal: each CPU is watched by another one, in a ring: one that does not turn is found though all others do,
+/// whichever it is. Method: of four, one has a timer and never turns.
+#[test]
+fn each_is_watched_by_another() {
+    for silent in 0..4 {
+        let mut scene = Scene::of(4);
+        scene.arm_new((1, 5), silent, 0);
+        let (mut marked, mut ran) = (0, Vec::new());
+        for now in 1..30 {
+            for index in (0..4).filter(|index| *index != silent) {
+                let (more, run) = scene.tick(index, now);
+                marked += more;
+                ran.extend(run);
+            }
+        }
+        assert_eq!((marked, ran), (1, vec![1]), "CPU {silent}");
+        assert_eq!(scene.cpu_state(silent), CpuState::Absent);
+    }
+}
+
 /// Goal: a mark does not outlive an idle period: an arm for that CPU kicks it. Method: a marked CPU goes
 /// idle; an absent one wakes up, and goes idle.
 #[test]

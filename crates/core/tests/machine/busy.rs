@@ -66,6 +66,7 @@ fn a_spare_that_cannot_stand_down_stays() {
     assert_eq!(scene.cpu_state(1), CpuState::Awake);
     assert_eq!(stand_down(&mut scene, 2), IdleDecision::Sleep { until: None });
     assert_eq!(scene.cpu_state(1), CpuState::Parked);
+    assert_eq!(scene.machine.sleeps_until(cpu(1)), None, "no CPU takes it for one that overslept");
     scene.machine.check();
 }
 

@@ -414,6 +414,15 @@ fn a_lane_that_was_kicked_must_turn() {
     assert!(kicks.iter().any(|kicks| *kicks == [1, 1, 1]), "in the end all are woken: {kicks:?}");
 }
 
+/// Goal: a deadline that a lane held while the sentinel woke up stays. Method: it looks before the word's
+/// moment.
+#[test]
+fn a_deadline_that_was_held_meanwhile_stays() {
+    let mut lanes = Lanes::new(2);
+    assert_eq!(lanes.sentinel_looks(ms(1)), SentinelLook::Quiet);
+    assert_eq!(lanes.word(), Some(ms(SENTINEL)));
+}
+
 /// Goal: when the sentinel marks a lane beside one that seems to turn it kicks none, and says so: that one
 /// may be on its way to sleep. Method: lane 0 is silent since 0, lane 1 has lived at 2 ms; a look at 3 ms.
 #[test]

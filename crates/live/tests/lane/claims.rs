@@ -6,6 +6,7 @@ use quietcore_live::{
     lane::{ClaimError, WaitBy},
     softirq::{Runner, SoftirqRun, Vector},
 };
+use std::num::NonZeroU64;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -26,6 +27,20 @@ fn a_claim_is_refused_with_its_reason() {
     machine.shutdown();
     lane.join().expect("it ends");
     assert!(matches!(refused(1, WaitBy::Park), ClaimError::NotRunning));
+}
+
+/// Goal: a thread's waits are precise while it drives a CPU, and then as they were. Method: its timer slack.
+#[test]
+fn a_thread_gets_its_timer_slack_back() {
+    let machine = builder().start().expect("starts");
+    let slack = || rustix::thread::current_timer_slack().expect("it is told");
+    let set = |slack| rustix::thread::set_current_timer_slack(NonZeroU64::new(slack)).expect("it may");
+    set(70_000);
+    let mine = Cpu::claim(machine, cpu(0)).expect("free");
+    assert_eq!(slack(), 1);
+    drop(mine);
+    assert_eq!(slack(), 70_000);
+    machine.shutdown();
 }
 
 /// Goal: what a lane armed does not leave with it: pinned or not, it runs on another CPU. Method: a thread

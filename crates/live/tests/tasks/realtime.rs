@@ -3,11 +3,12 @@
 use crate::scene::{Gate, builder, cpu, drive, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
-    Cpu, Machine,
+    Cpu, Machine, Nanos, TimerOptions,
     task::{Priority, TaskOptions},
 };
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 fn priority(number: u8) -> Priority {
     Priority::new(number).expect("1 to 99")
@@ -166,5 +167,46 @@ fn not_on_an_isolated_lane() {
     block_on(waits).expect("it ends");
     block_on(holder.expect("it runs")).expect("it ends");
     assert_eq!(machine.metrics().cpus[0].items, 0);
+    machine.shutdown();
+}
+
+/// Goal: a real-time task that comes while timers run waits for one of them, not for the whole turn. Method:
+/// the first of ten that are due at the same moment leaves one; no lane counts as stuck meanwhile, as a spare
+/// would run the others.
+#[test]
+fn one_waits_for_one_timer_only() {
+    let never = Duration::from_secs(3600);
+    let lanes = "0".parse().expect("a list");
+    let machine = Machine::builder().lanes(lanes).stall_after(never).start().expect("starts");
+    let mut cpu = Cpu::claim(machine, cpu(0)).expect("a free lane");
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let note = |name: &'static str| {
+        let log = Arc::clone(&log);
+        move || {
+            let mut log = log.lock().expect("no panic");
+            log.push(name);
+            log.len()
+        }
+    };
+    let timer = || {
+        let (note, realtime) = (note("timer"), note("real-time"));
+        machine.timer(TimerOptions::new(), move |_| {
+            if note() == 1 {
+                let realtime = realtime.clone();
+                let options = TaskOptions::new().realtime(priority(50));
+                drop(machine.spawn_with(options, async move { realtime() }));
+            }
+        })
+    };
+    let timers: Vec<_> = (0..10).map(|_| timer()).collect();
+    let at = Nanos(machine.now().0 + 5_000_000);
+    for timer in &timers {
+        timer.arm_at(at).expect("it runs");
+    }
+    while log.lock().expect("no panic").len() < timers.len() + 1 {
+        cpu.turn();
+    }
+    assert_eq!(log.lock().expect("no panic")[..2], ["timer", "real-time"]);
+    drop(cpu);
     machine.shutdown();
 }
