@@ -41,8 +41,9 @@ impl CallbackTimer {
         self.0.arm_once(at, context)
     }
 
-    /// Arms the timer for `delay` from now. Otherwise as [`arm_at`](Self::arm_at), and a reading of the
-    /// clock.
+    /// Arms the timer for `delay` from now, or a few tens of microseconds later. Otherwise as
+    /// [`arm_at`](Self::arm_at), and a reading of the clock: of the processor's cycle counter where the
+    /// kernel keeps time by it and it was asked lately.
     ///
     /// # Errors
     /// As for [`arm_at`](Self::arm_at).
