@@ -106,9 +106,8 @@ impl Cpu {
     /// thread that does not for [`stall_after`](crate::MachineBuilder::stall_after) is taken for stuck.
     ///
     /// Cost when nothing is due: a look at the clock and a few loads; once per tick a look at the
-    /// neighbours. On an isolated CPU a few loads; with timers armed a reading of the
-    /// cycle counter. Does nothing once the machine was shut
-    /// down.
+    /// neighbours. On an isolated CPU a few loads; with timers armed a reading of the cycle counter. Does
+    /// nothing once the machine was shut down.
     ///
     /// # Panics
     /// Never because of user code: its panics are caught and counted, or end the process
