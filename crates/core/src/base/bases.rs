@@ -29,21 +29,14 @@ pub(crate) struct BaseCaller {
 #[repr(align(128))]
 struct LockedBase<L, T>(Locked<L, Base<T>>);
 
-/// What belongs to one CPU. The words stand in a cache line of their own: a turn that finds nothing due reads
-/// no other.
-struct OneCpu<L, T> {
-    words: CpuWords,
-    /// By kind.
-    bases: [LockedBase<L, T>; KINDS],
-}
-
-/// What is known of a CPU's bases without their locks.
-#[derive(Debug, Default)]
+/// What belongs to one CPU, in a cache line of its own: a turn that finds nothing due reads no other.
 #[repr(align(128))]
-struct CpuWords {
-    /// By kind.
+struct OneCpu<L, T> {
+    /// When each base is due, without its lock; by kind.
     next_expiry: [NextExpiry; KINDS],
     hints: CpuHints,
+    /// By kind. Elsewhere: they are large, and would be made on the stack.
+    bases: Box<[LockedBase<L, T>; KINDS]>,
 }
 
 const KINDS: usize = BaseKind::ALL.len();
@@ -61,9 +54,10 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// hang.
     pub(crate) fn new(cpu_count: u16, length: TickLength, now: Nanos) -> Self {
         let base = |id| LockedBase(Locked::new(Base::new(id, length, now)));
-        let cpus = (0..cpu_count).map(CpuId).map(|cpu| OneCpu {
-            words: CpuWords::default(),
-            bases: BaseKind::ALL.map(|kind| base(BaseId { cpu, kind })),
+        let cpus = (0..cpu_count).map(CpuId).map(|cpu| {
+            let bases: Box<[_]> = BaseKind::ALL.iter().map(|&kind| base(BaseId { cpu, kind })).collect();
+            let bases = bases.try_into().unwrap_or_else(|_| unreachable!("one of each kind"));
+            OneCpu { next_expiry: Default::default(), hints: CpuHints::default(), bases }
         });
         Self { cpus: cpus.collect(), length, store: TimerStore::new() }
     }
@@ -71,34 +65,34 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// A base by its [index](BaseId::index), and its word.
     #[inline]
     fn base_at(&self, index: usize) -> (&Locked<L, Base<T>>, &NextExpiry) {
-        let OneCpu { words, bases } = &self.cpus[index / KINDS];
-        (&bases[index % KINDS].0, &words.next_expiry[index % KINDS])
+        let OneCpu { next_expiry, bases, .. } = &self.cpus[index / KINDS];
+        (&bases[index % KINDS].0, &next_expiry[index % KINDS])
     }
 
     #[inline]
-    fn words(&self, cpu: CpuId) -> &CpuWords {
-        &self.cpus[cpu.index()].words
+    fn cpu(&self, cpu: CpuId) -> &OneCpu<L, T> {
+        &self.cpus[cpu.index()]
     }
 
     #[inline]
     fn word(&self, id: BaseId) -> &NextExpiry {
-        &self.words(id.cpu).next_expiry[id.kind.index()]
+        &self.cpu(id.cpu).next_expiry[id.kind.index()]
     }
 
     /// `cpu` is absent from now on, or not any more. The marking CPU takes back its tokens
     /// afterwards, on all bases.
     pub(crate) fn set_absent(&self, cpu: CpuId, is_absent: bool) {
-        self.words(cpu).hints.change(CpuHints::ABSENT, is_absent);
+        self.cpu(cpu).hints.change(CpuHints::ABSENT, is_absent);
     }
 
     /// `cpu` runs no other CPU's timers from now on, or does again. Tokens are taken back as above.
     pub(crate) fn set_unavailable(&self, cpu: CpuId, is_unavailable: bool) {
-        self.words(cpu).hints.change(CpuHints::UNAVAILABLE, is_unavailable);
+        self.cpu(cpu).hints.change(CpuHints::UNAVAILABLE, is_unavailable);
     }
 
     /// Whether it does not, as far as can be seen without a lock.
     pub(crate) fn is_unavailable(&self, cpu: CpuId) -> bool {
-        self.words(cpu).hints.has(CpuHints::UNAVAILABLE)
+        self.cpu(cpu).hints.has(CpuHints::UNAVAILABLE)
     }
 
     /// Whether `runner` may take the token of this base; asked under its lock. A CPU that was marked and has
@@ -109,7 +103,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// `isolation::a_stranger_that_looked_before`.
     #[inline]
     pub(crate) fn may_take(&self, runner: CpuId, id: BaseId) -> bool {
-        let hints = &self.words(runner).hints;
+        let hints = &self.cpu(runner).hints;
         let may_run = !(id.kind.is_pullable() && hints.has(CpuHints::ABSENT));
         may_run && (runner == id.cpu && id.kind != BaseKind::Guest || !hints.has(CpuHints::UNAVAILABLE))
     }
@@ -182,13 +176,13 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Whether any base of `cpu` is due by `now`, without a lock. Cost: four loads from one cache line.
     #[inline]
     pub(crate) fn is_any_due(&self, cpu: CpuId, now: Nanos) -> bool {
-        self.words(cpu).next_expiry.iter().fold(false, |is_due, word| is_due | word.is_by(now))
+        self.cpu(cpu).next_expiry.iter().fold(false, |is_due, word| is_due | word.is_by(now))
     }
 
     /// When the first base of `cpu` is due, without a lock. Cost: as [`is_any_due`](Self::is_any_due).
     #[inline]
     pub(crate) fn soonest(&self, cpu: CpuId) -> Option<Nanos> {
-        self.words(cpu).next_expiry.iter().filter_map(NextExpiry::load).min()
+        self.cpu(cpu).next_expiry.iter().filter_map(NextExpiry::load).min()
     }
 
     /// When `cpu` is due for timers that only it runs, without a lock.
