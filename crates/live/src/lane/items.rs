@@ -75,15 +75,15 @@ impl LaneDriver {
         let is_realtime = matches!(activity, Activity::Realtime(_));
         let Some(item) = machine.queues().begin(cpu, queue, next) else { return };
         let counts = &machine.counts[cpu.index()];
-        counts.items.add(1);
+        counts.items.add_alone(1);
         match item {
             Item::Task(task) => {
                 let running = task.metadata().running();
                 let poll = || machine.guarded(cpu, || task::run(task, cpu)).flatten();
                 let moved = machine.stalls.around(cpu, running, poll);
                 if is_realtime {
-                    counts.realtime_polls.add(1);
-                    counts.migrations.add(u64::from(moved.is_some()));
+                    counts.realtime_polls.add_alone(1);
+                    counts.migrations.add_alone(u64::from(moved.is_some()));
                 }
             }
             Item::Work(work) => {

@@ -24,7 +24,7 @@ impl Machine {
     pub(crate) fn take_turn(&self, turn: &mut Turn) -> u32 {
         let mut actions = Actions::new(self.cpu_limit);
         let mut now = self.clock.now();
-        self.counts[turn.cpu().index()].turns.add(1);
+        self.counts[turn.cpu().index()].turns.add_alone(1);
         self.core.collect_due(turn, now);
         self.turns_again(turn.cpu(), now);
         let take = Job::take;
@@ -87,7 +87,7 @@ impl Machine {
     fn count(&self, base: BaseId, runner: CpuId, late: Nanos) {
         let counts = &self.counts[runner.index()];
         let ran = if base.cpu == runner { &counts.ran_own } else { &counts.ran_for_others };
-        ran.add(1);
+        ran.add_alone(1);
         counts.was_late(late.0);
     }
 

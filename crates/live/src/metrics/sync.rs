@@ -2,8 +2,7 @@
 //!
 //! All words are statistics: they guard nothing and order nothing, hence Relaxed everywhere, and readers may
 //! see one word earlier than another. What is counted with each timer has one writer at a time, the thread
-//! that drives the CPU ([`OwnCount`]): an addition without a locked instruction. A claim of the CPU orders
-//! one driver's after another's.
+//! that drives the CPU; a claim of the CPU orders one driver's after another's.
 
 use super::histogram::{BUCKETS, bucket_of};
 use crate::words::sync::{AtomicU64, Ordering};
@@ -19,20 +18,10 @@ impl Count {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    pub(crate) fn get(&self) -> u64 {
-        // Relaxed: see the top of the file.
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// The same, counted by the thread alone that drives the CPU.
-#[derive(Debug, Default)]
-pub(crate) struct OwnCount(AtomicU64);
-
-impl OwnCount {
+    /// The same by the only thread that adds, the CPU's driver: no locked instruction.
     #[inline]
-    pub(crate) fn add(&self, more: u64) {
-        // Relaxed, both: see the top of the file; no other thread adds.
+    pub(crate) fn add_alone(&self, more: u64) {
+        // Relaxed, both: see the top of the file.
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
     }
 
@@ -47,19 +36,19 @@ impl OwnCount {
 #[repr(align(128))]
 pub(crate) struct MetricWords {
     /// Runs of timers of its own bases.
-    pub(crate) ran_own: OwnCount,
+    pub(crate) ran_own: Count,
     /// Runs of timers of other CPUs' bases.
-    pub(crate) ran_for_others: OwnCount,
-    pub(crate) turns: OwnCount,
+    pub(crate) ran_for_others: Count,
+    pub(crate) turns: Count,
     /// Kicks that were sent to it.
     pub(crate) kicks: Count,
     pub(crate) panics: Count,
     /// Polls of tasks, and runs of work.
-    pub(crate) items: OwnCount,
+    pub(crate) items: Count,
     /// Of those, real-time tasks.
-    pub(crate) realtime_polls: OwnCount,
+    pub(crate) realtime_polls: Count,
     /// Real-time tasks that ran on another lane before.
-    pub(crate) migrations: OwnCount,
+    pub(crate) migrations: Count,
     pub(crate) pulled: Count,
     pub(crate) pushed: Count,
     pub(crate) stolen: Count,
@@ -77,23 +66,23 @@ pub(crate) struct MetricWords {
     /// Waits for ksoftirqd.
     pub(crate) donations: Count,
     /// Sum of lateness, in ns.
-    pub(crate) late_sum: OwnCount,
-    late: Box<[OwnCount]>,
+    pub(crate) late_sum: Count,
+    late: Box<[Count]>,
 }
 
 impl MetricWords {
     pub(crate) fn new() -> Self {
-        Self { late: (0..BUCKETS).map(|_| OwnCount::default()).collect(), ..Self::default() }
+        Self { late: (0..BUCKETS).map(|_| Count::default()).collect(), ..Self::default() }
     }
 
     /// A timer was run `nanos` after what it was armed for.
     #[inline]
     pub(crate) fn was_late(&self, nanos: u64) {
-        self.late[bucket_of(nanos)].add(1);
-        self.late_sum.add(nanos);
+        self.late[bucket_of(nanos)].add_alone(1);
+        self.late_sum.add_alone(nanos);
     }
 
     pub(crate) fn lateness(&self) -> Box<[u64]> {
-        self.late.iter().map(OwnCount::get).collect()
+        self.late.iter().map(Count::get).collect()
     }
 }
