@@ -6,6 +6,7 @@
 //! other people's crates with the tree. Its own crates have another version: Cargo names what it builds after
 //! a package's version and its path inside the workspace, so a mutant could pass for the tree's crate.
 
+mod around;
 mod bases;
 mod boundaries;
 mod c_abi;
@@ -56,6 +57,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("real-time tasks and softirqs", realtime::REALTIME),
     ("words that threads share", words::WORDS),
     ("rules of lanes, tasks and softirqs", lanes::LANES),
+    ("what lanes do on real threads", around::AROUND),
     ("rules of run queues", queues::QUEUES),
     ("rules of lanes that wait or are stuck", waiting::WAITING),
     ("threads that are stopped inside a lock", stopped::STOPPED_INSIDE),

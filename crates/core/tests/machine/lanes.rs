@@ -513,3 +513,39 @@ fn a_kick_of_the_helper_pulls_its_deadline() {
     }
     assert_eq!(scene.actions.take_alarm(), Some(Nanos(1_250_000)));
 }
+
+/// Goal: a spare leaves nothing to a lane that is stuck, although that waits. Method: lane 0 oversleeps and
+/// is marked; the spare runs what was due, and has a timer of the tree in 20 ms.
+#[test]
+fn a_spare_does_not_stand_down_for_a_lane_that_is_stuck() {
+    let mut lanes = Lanes::new(1);
+    lanes.arm(9 * TICK, Context::on(cpu(0), ms(0)));
+    let _ = lanes.sleep(0, 0);
+    assert_eq!(lanes.sentinel_looks(ms(10 + STALL)), SentinelLook::Marked);
+    lanes.wake(1, ms(12));
+    assert!(lanes.slot(0).world.is_waiting() && lanes.scene.machine.is_marked(cpu(0)));
+    let _ = lanes.scene.turn(1, 12);
+    lanes.arm(20 * TICK, Context::near(cpu(1), ms(12)));
+    let _ = lanes.kicked();
+    let mut until = lanes.idle(1, ms(13));
+    while let IdleUntil::Stay { until: edge } = until {
+        lanes.wake(1, edge);
+        until = lanes.idle(1, edge);
+    }
+    assert_eq!(until.until(), Some(ms(33)), "nobody else wakes up for that");
+}
+
+/// Goal: a lane that is woken while it dozes looks for what others have. Method: it does so once, and is
+/// woken before the end of its tick.
+#[test]
+fn a_lane_that_dozed_helps() {
+    let mut lanes = Lanes::new(1);
+    let _ = lanes.tick(0, 1);
+    assert!(lanes.lanes[0].take_must_help());
+    assert!(!lanes.lanes[0].take_must_help());
+    let now = Nanos(ms(1).0 + 10);
+    lanes.arm(10, Context::on(cpu(0), now));
+    assert!(matches!(lanes.idle(0, now), IdleUntil::Stay { .. }));
+    lanes.wake(0, Nanos(now.0 + 10));
+    assert!(lanes.lanes[0].take_must_help(), "it was kicked for something");
+}

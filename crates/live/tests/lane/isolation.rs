@@ -148,3 +148,15 @@ fn an_isolated_lane_runs_what_its_last_turn_left() {
     drop(lane);
     machine.shutdown();
 }
+
+/// Goal: what is isolated for good counts when CPUs are isolated at run time: one is left. Method: one of two
+/// is isolated from the start, then the other.
+#[test]
+fn what_is_isolated_for_good_is_no_housekeeping() {
+    let list = |text: &str| text.parse::<CpuSet>().expect("a list");
+    let machine = Machine::builder().cpus(list("0-1")).lanes(list("0-1")).isolated(list("1")).start();
+    let machine = machine.expect("starts");
+    let refused = machine.set_isolated(&list("0"));
+    assert_eq!(refused, Err(IsolateError::NoHousekeeping));
+    machine.shutdown();
+}

@@ -1,12 +1,13 @@
 //! Ready-made lane threads: every lane is driven, where and how it was asked.
 
-use crate::scene::{both, cpu, teller, wait_for};
+use crate::scene::{both, cpu, eventually, teller, wait_for};
 use quietcore_live::{
     Cpu, LaneThreads, Machine, Precision, TimerOptions,
     lane::{ClaimError, Pinning, StartNote},
 };
 use std::fs;
 use std::sync::mpsc::channel;
+use std::thread;
 use std::time::Duration;
 
 /// Goal: when the machine has started, every lane is driven: a pinned timer runs on each. Method: lanes as
@@ -73,4 +74,29 @@ fn a_lane_may_shut_its_machine_down() {
     timer.arm_after(Duration::from_millis(2)).expect("it runs");
     wait_for(&receiver);
     assert!(!machine.is_running());
+}
+
+/// Goal: spares have the priority of the machine's own threads, one above the lanes', or a note says why not.
+/// Method: what the kernel says of the thread.
+#[test]
+fn spares_are_above_the_lanes_or_a_note_says_so() {
+    let threads = LaneThreads::new().fifo(5);
+    // A number of spares that no other test has.
+    let machine =
+        Machine::builder().lanes(both()).lane_threads(threads).spare_lanes(7).start().expect("starts");
+    let cpus = thread::available_parallelism().expect("known").get();
+    let last = format!("quietcore-s{}", cpus + 6);
+    // Field 40 of its status line: the real-time priority.
+    let priority = || {
+        let tasks = fs::read_dir("/proc/self/task").expect("mounted");
+        tasks.flatten().find_map(|task| {
+            let stat = fs::read_to_string(task.path().join("stat")).ok()?;
+            let (name, fields) = stat.rsplit_once(')')?;
+            name.ends_with(&last).then(|| fields.split_whitespace().nth(40 - 3)?.parse::<u32>().ok())?
+        })
+    };
+    let is_refused = || machine.notes().iter().any(|note| matches!(note, StartNote::NoPriority { .. }));
+    eventually("it has begun", || is_refused() || priority().is_some_and(|priority| priority > 0));
+    assert!(is_refused() || priority() == Some(6), "it is {:?}", priority());
+    machine.shutdown();
 }

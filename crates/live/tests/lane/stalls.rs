@@ -175,3 +175,24 @@ fn without_lanes_there_are_no_stalls() {
     assert!(machine.stalls().is_empty() && machine.stalls_dropped() == 0);
     machine.shutdown();
 }
+
+/// Goal: a silence that its thread did not end has no end, also when another one drives the lane. Method: the
+/// test's own lane is silent until that is reported, leaves, and is claimed again.
+#[test]
+fn a_lane_that_leaves_has_not_turned_again() {
+    let machine = builder().start().expect("starts");
+    let (_other, ()) = drive(machine, 1, |_| ());
+    let mut lane = Cpu::claim(machine, cpu(0)).expect("a free lane");
+    lane.turn();
+    eventually("it is silent", || reports(machine).last().is_some_and(|report| report.ended.is_none()));
+    let number = reports(machine).last().expect("it is there").number;
+    drop(lane);
+    let mut lane = Cpu::claim(machine, cpu(0)).expect("a free lane");
+    lane.turn();
+    lane.turn();
+    let reports = reports(machine);
+    let report = reports.iter().find(|report| report.number == number).expect("it is kept");
+    assert_eq!(report.ended, None, "{report}");
+    drop(lane);
+    machine.shutdown();
+}

@@ -1,12 +1,15 @@
 //! What an isolated lane that never rests asks of its own bases, by rule.
 
 use crate::scene::{builder, cpu, wait_for};
-use quietcore_live::{Cpu, Machine, Precision, TimerOptions, isolation::TimerRaise, metrics::CpuMetrics};
+use quietcore_live::{
+    Cpu, Machine, Nanos, Precision, TimerOptions, isolation::TimerRaise, metrics::CpuMetrics,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// A machine whose lane 1 is isolated and turns all the time, until it is told to end.
 struct Busy {
@@ -53,7 +56,7 @@ fn remote_arms_across_tick_edges() {
         });
         for number in 0..300_u64 {
             let edge = (busy.machine.now().0 / 1_000_000 + 1) * 1_000_000;
-            let at = quietcore_live::Nanos(edge + number % 7 * 300 - 900);
+            let at = Nanos(edge + number % 7 * 300 - 900);
             timer.arm_on(cpu(1), at).expect("it has a lane");
             let (ran_on, scheduled, now) = wait_for(&ran);
             assert_eq!(ran_on, cpu(1));
@@ -137,7 +140,7 @@ fn raises_for_nothing() {
         own.ticks(1);
         let idle = own.ticks(20);
         let far = own.machine.timer(TimerOptions::new().pinned(), |_| unreachable!("it is far away"));
-        let at = quietcore_live::Nanos(own.machine.now().0 + 100_000_000_000);
+        let at = Nanos(own.machine.now().0 + 100_000_000_000);
         thread::scope(|scope| scope.spawn(|| far.arm_on(cpu(1), at).expect("it has a lane")).join())
             .expect("no panic");
         own.ticks(1);
@@ -151,4 +154,21 @@ fn raises_for_nothing() {
         drop(own.lane);
         own.machine.shutdown();
     }
+}
+
+/// Goal: by the bitmap's rule only an arm from elsewhere calls an isolated lane; it does not call itself.
+/// Method: a tick that does not end meanwhile; the lane arms a timer that is far away, and turns.
+#[test]
+fn an_isolated_lane_does_not_call_itself() {
+    let builder = builder().timer_raise(TimerRaise::Bitmap).isolated("1".parse().expect("a list"));
+    let machine = builder.tick(Duration::from_secs(3600)).start().expect("starts");
+    let mut own = Own { machine, lane: Cpu::claim(machine, cpu(1)).expect("a free lane") };
+    own.lane.turn();
+    let before = own.metrics().timer_raises;
+    let far = machine.timer(TimerOptions::new().pinned(), |_| unreachable!("it is far away"));
+    let _ = far.arm_at(Nanos(machine.now().0 + 100_000_000_000_000)).expect("it runs");
+    own.lane.turn();
+    assert_eq!(own.metrics().timer_raises, before, "it has called itself");
+    drop(own);
+    machine.shutdown();
 }

@@ -6,11 +6,12 @@ use quietcore_live::{
     Cpu, Machine, MachineBuilder,
     metrics::CpuMetrics,
     softirq::{Awareness, Runner, Vector},
-    task::{Priority, TaskOptions},
+    task::{Priority, TaskOptions, WorkOptions},
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// No thread looks after lanes, and what is left to ksoftirqd stays there.
@@ -152,6 +153,93 @@ fn long_ones_wait_for_a_task_that_waits() {
         machine.raise(cpu(0), Vector::NET_RX).expect("it has a handler");
         lane.turn();
         assert_eq!(first(machine).deferred, deferred, "{awareness:?}");
+        drop(lane);
+        machine.shutdown();
+    }
+}
+
+/// A lane that takes what others give it, and does not turn before `over`.
+fn idle_lane(machine: &'static Machine, index: u64, over: Receiver<()>) -> JoinHandle<()> {
+    let (sender, claimed) = channel();
+    let thread = thread::spawn(move || {
+        let mut lane = Cpu::claim(machine, cpu(index)).expect("a free lane");
+        lane.turn();
+        sender.send(()).expect("the test waits");
+        let _ = over.recv();
+        drop(lane);
+    });
+    wait_for(&claimed);
+    thread
+}
+
+/// Goal: a task begins on the lane that started it. Method: two lanes that nothing holds up; the test's own
+/// starts it, and the other does not turn.
+#[test]
+fn a_task_begins_where_it_was_started() {
+    let machine = builder().stall_after(Duration::from_secs(100)).start().expect("starts");
+    let (end, over) = channel();
+    let other = idle_lane(machine, 0, over);
+    let mut lane = Cpu::claim(machine, cpu(1)).expect("a free lane");
+    lane.turn();
+    let task = machine.spawn(async {}).expect("it runs");
+    lane.turn();
+    assert!(task.is_finished(), "it was given to another lane");
+    drop((lane, end));
+    other.join().expect("no panic");
+    machine.shutdown();
+}
+
+/// Goal: work runs again where it ran last. Method: it runs on lane 1 as no other is driven, and is queued
+/// again when lane 0 takes items, too, and does not turn.
+#[test]
+fn work_stays_on_its_lane() {
+    let machine = builder().stall_after(Duration::from_secs(100)).start().expect("starts");
+    let work = machine.work(WorkOptions::new(), || {}).expect("a lane");
+    let mut lane = Cpu::claim(machine, cpu(1)).expect("a free lane");
+    assert_eq!(work.queue(), Ok(true));
+    lane.turn();
+    assert!(!work.is_pending());
+    let (end, over) = channel();
+    let other = idle_lane(machine, 0, over);
+    lane.turn();
+    assert_eq!(work.queue(), Ok(true));
+    lane.turn();
+    assert!(!work.is_pending(), "it was given to another lane");
+    drop((lane, end));
+    other.join().expect("no panic");
+    machine.shutdown();
+}
+
+/// Goal: a turn ends when its time is used up, however few items it ran. Method: four tasks, each of which
+/// takes longer than that.
+#[test]
+fn a_turn_ends_with_its_time() {
+    let machine = builder().stall_after(Duration::from_secs(100)).start().expect("starts");
+    let mut lane = Cpu::claim(machine, cpu(1)).expect("a free lane");
+    let long = || async { thread::sleep(Duration::from_millis(5)) };
+    let tasks: Vec<_> = (0..4).map(|_| machine.spawn(long()).expect("it runs")).collect();
+    let stats = lane.turn();
+    assert_eq!((stats.items, stats.has_more), (1, true));
+    while lane.turn().has_more {}
+    assert!(tasks.iter().all(|task| task.is_finished()));
+    drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: long vectors that were raised while a real-time task ran are deferred as if they had interrupted it,
+/// also when none waits after it. Method: a task of either kind raises one.
+#[test]
+fn what_a_realtime_task_raised_is_deferred() {
+    for (priority, deferred) in [(None, 0), (Some(Priority::LOWEST), 1)] {
+        let builder = quiet().awareness(Awareness::Defer).softirq(Vector::NET_RX, |_| ());
+        let machine = builder.start().expect("starts");
+        let mut lane = Cpu::claim(machine, cpu(0)).expect("a free lane");
+        let options = TaskOptions::new().lane(cpu(0));
+        let options = priority.map_or(options, |priority| options.realtime(priority));
+        let raise = async { machine.raise(cpu(0), Vector::NET_RX).expect("it has a handler") };
+        drop(machine.spawn_with(options, raise).expect("it runs"));
+        lane.turn();
+        assert_eq!(first(machine).deferred, deferred, "{priority:?}");
         drop(lane);
         machine.shutdown();
     }

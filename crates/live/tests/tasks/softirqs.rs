@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn set(vectors: &[Vector]) -> VectorSet {
     vectors.iter().copied().collect()
@@ -210,4 +210,21 @@ fn refusals() {
     assert_eq!(machine.metrics().sum(|cpu| cpu.raises), 0);
     machine.shutdown();
     assert_eq!(machine.raise(cpu(0), Vector::HI), Err(RaiseError::NotRunning));
+}
+
+/// Goal: a handler is told when the time of its round is used up. Method: one that runs until it is told.
+#[test]
+fn a_handler_is_told_that_its_time_is_over() {
+    let (sender, ended) = channel();
+    let machine = lanes()
+        .softirq(Vector::BLOCK, move |run| {
+            let begun = Instant::now();
+            while !run.should_end() && begun.elapsed() < Duration::from_secs(5) {}
+            let _ = sender.send(run.should_end());
+        })
+        .start()
+        .expect("starts");
+    machine.raise(cpu(0), Vector::BLOCK).expect("it has a handler");
+    assert!(wait_for(&ended), "it was never told");
+    machine.shutdown();
 }

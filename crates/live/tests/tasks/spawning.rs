@@ -9,6 +9,7 @@ use quietcore_live::{
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -202,5 +203,46 @@ fn tasks_wait_for_a_lane() {
     assert!(!any.is_finished() && !bound.is_finished());
     let (_lane, ()) = drive(machine, 1, |_| ());
     assert_eq!((block_on(any).expect("it ends"), block_on(bound).expect("it ends")), (1, 2));
+    machine.shutdown();
+}
+
+/// Goal: a blocking call may run on all of the machine's CPUs, also when a thread that is pinned to one made
+/// it. Method: what the kernel says of the thread that runs it.
+#[test]
+fn blocking_calls_are_not_pinned_where_they_were_made() {
+    let machine = lanes().start().expect("starts");
+    let mut one = rustix::thread::CpuSet::new();
+    one.set(0);
+    rustix::thread::sched_setaffinity(None, &one).expect("CPU 0 is there");
+    let count = || rustix::thread::sched_getaffinity(None).expect("the kernel knows").count();
+    assert_eq!(count(), 1);
+    let ran = machine.spawn_blocking(count).expect("it runs");
+    assert_eq!(block_on(ran).expect("it ends"), 2, "it is pinned as its caller is");
+    machine.shutdown();
+}
+
+/// Goal: blocking calls have 512 threads and no more; the others wait. Method: 600 that wait for each other.
+#[test]
+fn blocking_calls_have_a_limit() {
+    let machine = builder().start().expect("starts");
+    let gate = Arc::new((Mutex::new((0_usize, false)), Condvar::new()));
+    let calls: Vec<_> = (0..600)
+        .map(|_| {
+            let gate = Arc::clone(&gate);
+            let call = move || {
+                let (state, changed) = &*gate;
+                let mut state = state.lock().expect("no panic");
+                state.0 += 1;
+                let _open = changed.wait_while(state, |state| !state.1).expect("no panic");
+            };
+            machine.spawn_blocking(call).expect("it runs")
+        })
+        .collect();
+    eventually("the threads are there", || gate.0.lock().expect("no panic").0 >= 512);
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(gate.0.lock().expect("no panic").0, 512);
+    gate.0.lock().expect("no panic").1 = true;
+    gate.1.notify_all();
+    calls.into_iter().for_each(|call| block_on(call).expect("it ends"));
     machine.shutdown();
 }

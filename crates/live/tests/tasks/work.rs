@@ -1,6 +1,6 @@
 //! Work: queued, it runs; never twice at a time; where it may.
 
-use crate::scene::{Gate, cpu, eventually, lane_here, lanes, wait_for};
+use crate::scene::{Gate, builder, cpu, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
     OnPanic,
@@ -149,5 +149,19 @@ fn delayed() {
     assert_eq!(work.cancel_sync(), Ok(false));
     eventually("nothing waits", || !work.work().is_pending());
     assert!(ran.try_recv().is_err());
+    machine.shutdown();
+}
+
+/// Goal: cancelling delayed work takes back both, what waits for its moment and what waits for a lane.
+/// Method: no thread drives a lane; both are pending.
+#[test]
+fn cancelling_takes_back_the_moment_and_the_run() {
+    let machine = builder().start().expect("starts");
+    let work = machine.delayed_work(WorkOptions::new(), || {}).expect("a lane");
+    assert!(!work.queue_after(Duration::from_secs(100)).expect("it runs"));
+    assert!(work.work().queue().expect("it runs"));
+    assert!(work.cancel());
+    assert!(!work.work().is_pending(), "the run still waits");
+    assert!(!work.cancel());
     machine.shutdown();
 }

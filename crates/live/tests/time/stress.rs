@@ -18,7 +18,8 @@ struct Nap {
     record: Record,
 }
 
-/// How often a thread may have been woken for a sleep: once for each time it was made or reset.
+/// How often a thread may have been woken for a sleep: once for each time it was made or reset, and once for
+/// each poll of one that was over and gave way.
 struct Record {
     woken: Arc<Woken>,
     waker: Waker,
@@ -41,7 +42,11 @@ impl Nap {
 
     /// Whether it is over.
     fn look(&mut self) -> bool {
+        let (woken, was_over) = (self.record.woken.count(), Instant::now() >= self.sleep.deadline());
         let is_over = poll(self.sleep.as_mut(), &self.record.waker) == Poll::Ready(());
+        if was_over && !is_over && self.record.woken.count() > woken {
+            self.record.starts += 1;
+        }
         assert!(!is_over || Instant::now() >= self.sleep.deadline(), "early: {:?}", self.sleep);
         is_over
     }
