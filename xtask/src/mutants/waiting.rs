@@ -338,8 +338,8 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "quiet-with-leftovers",
         rule: "a lane that has collected something takes a turn, although it is isolated",
         file: "crates/core/src/lane/state.rs",
-        right: "        self.is_awake() && slot.is_standalone() && !self.turn.has_more()\n",
-        wrong: "        self.is_awake() && slot.is_standalone()\n",
+        right: "        slot.is_standalone() && self.is_awake() && !self.turn.has_more()\n",
+        wrong: "        slot.is_standalone() && self.is_awake()\n",
         killers: &[Test(Lanes, "isolation::an_isolated_lane_runs_what_its_last_turn_left")],
     },
     Mutant {

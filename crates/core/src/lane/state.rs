@@ -102,7 +102,7 @@ impl Lane {
     #[inline]
     #[must_use]
     pub fn is_quiet<S: Sleeper>(&self, slot: &LaneSlot<S>) -> bool {
-        self.is_awake() && slot.is_standalone() && !self.turn.has_more()
+        slot.is_standalone() && self.is_awake() && !self.turn.has_more()
     }
 
     /// Whether the lane has to [look around](Self::handle_tick): `now` is in another tick than its last look.

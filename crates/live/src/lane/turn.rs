@@ -85,6 +85,7 @@ impl LaneDriver {
         self.turn_by_the_clock()
     }
 
+    #[inline]
     fn turn_by_the_clock(&mut self) -> TurnWork {
         if !self.machine.is_running() {
             self.refuse_kicks();
