@@ -26,7 +26,8 @@ fn allowed() -> Vec<String> {
 #[test]
 fn they_keep_off_what_is_isolated_from_the_start() {
     let list = |text: &str| text.parse::<CpuSet>().expect("a list");
-    let machine = Machine::builder().lanes(list("0-1")).isolated(list("1")).start().expect("starts");
+    let builder = Machine::builder().cpus(list("0-1")).lanes(list("0-1"));
+    let machine = builder.isolated(list("1")).start().expect("starts");
     let mut found = vec![];
     for _ in 0..1000 {
         found = allowed();

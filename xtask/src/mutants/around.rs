@@ -2,7 +2,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{Lanes, Machine, Tasks};
+use super::killer::Suite::{Lanes, LiveUnits, Machine, Tasks};
 
 pub(super) const AROUND: &[Mutant] = &[
     Mutant {
@@ -116,5 +116,21 @@ pub(super) const AROUND: &[Mutant] = &[
         right: "        self.must_help = true;\n        self.predictor.end(",
         wrong: "        self.predictor.end(",
         killers: &[Test(Machine, "lanes::a_lane_that_dozed_helps")],
+    },
+    Mutant {
+        name: "exact-from-ahead",
+        rule: "the delay of an exact timer is counted from the kernel's clock",
+        file: "crates/live/src/timer/callback.rs",
+        right: "if self.0.timer().is_exact() { machine.clock.now() } else { machine.clock.latest() }",
+        wrong: "machine.clock.latest()",
+        killers: &[Test(LiveUnits, "timer::tests::threads::an_exact_delay_is_not_counted_from_ahead")],
+    },
+    Mutant {
+        name: "any-rate",
+        rule: "a rate that no counter has is not believed",
+        file: "crates/live/src/words/cycle_clock.rs",
+        right: "if RATES.contains(&per_cycle) {",
+        wrong: "if RATES.contains(&per_cycle) || true {",
+        killers: &[Test(LiveUnits, "words::cycle_clock::tests::no_answer_without_a_good_note")],
     },
 ];

@@ -54,22 +54,23 @@ impl Sample {
 }
 
 impl Clock {
-    /// A moment that has not passed yet, a few us ahead at most: for a delay that is counted from now, and to
-    /// find that nothing is due. Cost: about 10 ns if it was asked for within the last 50 us, else that of
-    /// [`now`](Self::now).
+    /// A moment that has not passed yet, some tens of us ahead at most: for a delay in ticks that is counted
+    /// from now, and to find that nothing is due. Cost: about 10 ns if the kernel was asked a moment ago
+    /// ([`CycleClock`]), else that of [`now`](Self::now).
     #[inline]
     pub(crate) fn latest(&self) -> Nanos {
         self.warp.apply(|| {
+            // Where the counter is not trusted it is not read, either.
+            let Some(made_at) = &self.made_at else { return read(ClockId::Monotonic) };
             let cycles = cycles::read();
-            self.cycle_clock.latest(cycles).unwrap_or_else(|| self.ask(cycles))
+            self.cycle_clock.latest(cycles).unwrap_or_else(|| self.ask(made_at, cycles))
         })
     }
 
     /// The kernel's clock, and notes it. `cycles` was read before.
     #[cold]
-    fn ask(&self, cycles: u64) -> Nanos {
+    fn ask(&self, made_at: &Sample, cycles: u64) -> Nanos {
         let now = read(ClockId::Monotonic);
-        let Some(made_at) = self.made_at else { return now };
         if !self.cycle_clock.has_rate()
             && let Some(sample) = Sample::take()
             && sample.raw.since(made_at.raw) >= MEASURED_FOR

@@ -41,9 +41,9 @@ impl CallbackTimer {
         self.0.arm_once(at, context)
     }
 
-    /// Arms the timer for `delay` from now, or a few tens of microseconds later. Otherwise as
-    /// [`arm_at`](Self::arm_at), and a reading of the clock: of the processor's cycle counter where the
-    /// kernel keeps time by it and it was asked lately.
+    /// Arms the timer for `delay` from now; one that is not exact for up to some tens of microseconds later.
+    /// Otherwise as [`arm_at`](Self::arm_at), and a reading of the clock, which for those is the processor's
+    /// cycle counter where the kernel keeps time by it and was asked lately.
     ///
     /// # Errors
     /// As for [`arm_at`](Self::arm_at).
@@ -51,7 +51,7 @@ impl CallbackTimer {
     #[inline]
     pub fn arm_after(&self, delay: Duration) -> Result<bool, ArmError> {
         let machine = self.0.machine_for_arm(Location::caller())?;
-        let now = machine.clock.latest();
+        let now = if self.0.timer().is_exact() { machine.clock.now() } else { machine.clock.latest() };
         self.0.arm_once(after(now, delay), machine.context(now))
     }
 

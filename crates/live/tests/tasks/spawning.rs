@@ -210,7 +210,7 @@ fn tasks_wait_for_a_lane() {
 /// it. Method: what the kernel says of the thread that runs it.
 #[test]
 fn blocking_calls_are_not_pinned_where_they_were_made() {
-    let machine = lanes().start().expect("starts");
+    let machine = lanes().cpus("0-1".parse().expect("a list")).start().expect("starts");
     let mut one = rustix::thread::CpuSet::new();
     one.set(0);
     rustix::thread::sched_setaffinity(None, &one).expect("CPU 0 is there");

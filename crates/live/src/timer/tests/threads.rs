@@ -186,3 +186,26 @@ fn drops_meet_runs() {
     machine.shutdown();
     assert_eq!(machine.metrics().cpus.iter().map(|cpu| cpu.panics).sum::<u64>(), 0);
 }
+
+/// Goal: the delay of an exact timer is counted from the kernel's clock, not from a moment that is some
+/// microseconds ahead of it. Method: delays that begin 60 us after the cycle clock was noted, when that is
+/// ahead by more than an arm takes; what they run for, and the clock after the arm.
+#[test]
+fn an_exact_delay_is_not_counted_from_ahead() {
+    const DELAY: Duration = Duration::from_millis(1);
+    let machine = Machine::start().expect("it starts");
+    let (sender, receiver) = channel();
+    let options = TimerOptions::new().precision(Precision::Exact);
+    let timer = machine.timer(options, move |run| sender.send(run.scheduled()).expect("the test waits"));
+    // The counter has to be measured first.
+    thread::sleep(Duration::from_millis(20));
+    for _ in 0..50 {
+        let noted = machine.clock.latest();
+        while machine.clock.now().since(noted).0 < 60_000 {}
+        timer.arm_after(DELAY).expect("it runs");
+        let latest = machine.now().0 + DELAY.as_nanos() as u64;
+        let scheduled = receiver.recv().expect("it runs").0;
+        assert!(scheduled <= latest, "it was counted from {} ns ahead", scheduled - latest);
+    }
+    machine.shutdown();
+}
