@@ -45,8 +45,8 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "stand-down-no-alarm",
         rule: "a spare that stands down asks for the alarm that its tree needs",
         file: MACHINE_IDLE,
-        right: "        self.ask_for_alarm(at, actions);\n        IdleDecision::Sleep { until }\n",
-        wrong: "        let _ = at;\n        IdleDecision::Sleep { until }\n",
+        right: "        drop(bases);\n        self.ask_for_alarm(first, actions);\n",
+        wrong: "        drop(bases);\n        let _ = first;\n",
         killers: &[Test(Machine, "lanes::a_spare_stands_down")],
     },
     Mutant {
@@ -385,13 +385,5 @@ pub(super) const WAITING: &[Mutant] = &[
             });
 ",
         killers: &[Test(Futures, "drops::beside_a_wake_that_panics")],
-    },
-    Mutant {
-        name: "alarm-for-the-past",
-        rule: "what a spare could not run is looked at a tick later, not at once",
-        file: MACHINE_IDLE,
-        right: "if first <= now { self.next_tick(now) } else { first }",
-        wrong: "first",
-        killers: &[Test(Machine, "busy::what_could_not_be_run_is_looked_at_a_tick_later")],
     },
 ];

@@ -147,9 +147,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let until = earliest(local, bases.next_exact());
         self.watch[cpu.index()].sleep_until(until);
         drop(bases);
-        // What is due already it could not run: another look now would find the same.
-        let at = first.map(|first| if first <= now { self.next_tick(now) } else { first });
-        self.ask_for_alarm(at, actions);
+        self.ask_for_alarm(first, actions);
         IdleDecision::Sleep { until }
     }
 

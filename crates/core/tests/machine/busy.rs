@@ -70,29 +70,6 @@ fn a_spare_that_cannot_stand_down_stays() {
     scene.machine.check();
 }
 
-/// Goal: a spare that could not run what is due, and stands down, is woken for it at the next tick, not at
-/// once, for as long as that lasts. Method: the timer's base is busy, before and after.
-#[test]
-fn what_could_not_be_run_is_looked_at_a_tick_later() {
-    let mut scene = Scene::of(2);
-    scene.arm_new((7, 5), 0, 0);
-    scene.idle(0, 0);
-    let base = scene.lock_of(0, BaseKind::Global);
-    for now in [6, 7] {
-        let machine = std::rc::Rc::clone(&scene.machine);
-        let ran = base.while_busy(|| scene.tick(1, now).1);
-        assert_eq!(ran, []);
-        assert_eq!(
-            machine.stand_down(cpu(1), ms(now), &mut scene.actions),
-            IdleDecision::Sleep { until: None }
-        );
-        assert_eq!(scene.actions.take_alarm(), Some(ms(now + 1)));
-        machine.exit_idle(cpu(1), ms(now + 1));
-    }
-    assert_eq!(scene.tick(1, 8).1, [7]);
-    scene.machine.check();
-}
-
 /// Goal: when the hierarchy cannot learn of a timer the CPU that has it wakes up, if it can; it runs it, and
 /// nothing is left to repair. Method: a stranger arms on a CPU that sleeps, while the group is busy.
 #[test]
