@@ -45,8 +45,8 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "stand-down-no-alarm",
         rule: "a spare that stands down asks for the alarm that its tree needs",
         file: MACHINE_IDLE,
-        right: "        drop(bases);\n        self.ask_for_alarm(first, actions);\n",
-        wrong: "        drop(bases);\n        let _ = first;\n",
+        right: "        self.ask_for_alarm(at, actions);\n        IdleDecision::Sleep { until }\n",
+        wrong: "        let _ = at;\n        IdleDecision::Sleep { until }\n",
         killers: &[Test(Machine, "lanes::a_spare_stands_down")],
     },
     Mutant {
@@ -385,5 +385,37 @@ pub(super) const WAITING: &[Mutant] = &[
             });
 ",
         killers: &[Test(Futures, "drops::beside_a_wake_that_panics")],
+    },
+    Mutant {
+        name: "busy-at-once",
+        rule: "what a spare could not get at is looked at a tick later, not at once",
+        file: TURN,
+        right: "let was_left = self.met_busy && first <= self.started;",
+        wrong: "let was_left = false;",
+        killers: &[Test(Machine, "busy::what_was_busy_is_looked_at_a_tick_later")],
+    },
+    Mutant {
+        name: "busy-later-for-all",
+        rule: "what became due after a spare's last look is not put off with what was busy",
+        file: TURN,
+        right: "self.met_busy && first <= self.started;",
+        wrong: "self.met_busy;",
+        killers: &[Test(Machine, "busy::what_became_due_after_the_last_look_is_not_put_off")],
+    },
+    Mutant {
+        name: "busy-later-unseen",
+        rule: "a spare puts off only what it looked at and could not get at",
+        file: TURN,
+        right: "self.met_busy && first <= self.started;",
+        wrong: "first <= self.started;",
+        killers: &[Test(Machine, "busy::what_was_not_busy_is_not_put_off")],
+    },
+    Mutant {
+        name: "busy-record-at-once",
+        rule: "what could not be published for a busy record is looked at a tick later by a spare that stands down",
+        file: TURN,
+        right: "                Err(Busy) => {\n                    *met_busy = true;\n                    Pulled::Left\n",
+        wrong: "                Err(Busy) => {\n                    Pulled::Left\n",
+        killers: &[Test(Machine, "busy::what_was_busy_is_looked_at_a_tick_later")],
     },
 ];

@@ -56,7 +56,7 @@ impl Lane {
         now: Nanos,
         actions: &mut Actions,
     ) -> IdleUntil {
-        match at.machine.stand_down(at.slot.cpu(), now, actions) {
+        match at.machine.stand_down(&self.turn, now, actions) {
             IdleDecision::Stay { next } => self.stay(at, next, now, actions),
             IdleDecision::Sleep { until } => {
                 self.waiting = Waiting::Sleeping { until };

@@ -62,8 +62,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn check_until(&self, now: Option<Nanos>) {
         self.bases.check();
         if self.is_pulling() {
-            let latest_retry = now.map(|now| self.in_a_tick(now));
-            self.hierarchy.check(self.alarm.get(), latest_retry);
+            let retry = now.map(|now| now..=self.in_a_tick(now));
+            self.hierarchy.check(self.alarm.get(), retry.as_ref());
         }
         for index in 0..self.watch.len() {
             self.check_cpu(CpuId(index as u16));

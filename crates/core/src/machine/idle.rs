@@ -14,7 +14,7 @@ use super::cpu_bases::CpuBases;
 use crate::base::earliest;
 use crate::lock::Busy;
 use crate::tmigr::CpuState;
-use crate::{Actions, CpuId, Nanos, RawLock};
+use crate::{Actions, CpuId, Nanos, RawLock, Turn};
 
 /// What a CPU with nothing to do should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +130,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// [`enter_idle`](Self::enter_idle) of a CPU that only stands in for others: it wakes up for its own
     /// timers only. If no CPU is awake the world is asked for an alarm instead, whose kick goes to the lowest
-    /// one that sleeps. By the CPU itself.
-    pub fn stand_down(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> IdleDecision {
+    /// one that sleeps. What its last `turn` found due and could not get at, as a thread was stopped inside a
+    /// lock, is looked at again a tick later, not at once. By the CPU itself.
+    pub fn stand_down(&self, turn: &Turn, now: Nanos, actions: &mut Actions) -> IdleDecision {
+        let cpu = turn.cpu();
         self.watch[cpu.index()].flags.transition_to_idle();
         let mut bases = self.lock_bases(cpu, Some(cpu));
         self.forgive(cpu, now, &mut bases);
@@ -147,7 +149,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let until = earliest(local, bases.next_exact());
         self.watch[cpu.index()].sleep_until(until);
         drop(bases);
-        self.ask_for_alarm(first, actions);
+        let at = first.map(|first| turn.retry(first, self.settings.tick.nanos()).unwrap_or(first));
+        self.ask_for_alarm(at, actions);
         IdleDecision::Sleep { until }
     }
 

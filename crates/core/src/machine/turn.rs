@@ -35,13 +35,22 @@ pub struct Turn {
     started: Nanos,
     left: u32,
     remote_is_due: bool,
+    /// Something due was left, as a thread was inside the locks that it needed.
+    met_busy: bool,
 }
 
 impl Turn {
     /// For `cpu`; nothing collected yet.
     #[must_use]
     pub const fn new(cpu: CpuId) -> Self {
-        Self { cpu, tokens: VecDeque::new(), started: Nanos(0), left: 0, remote_is_due: false }
+        Self {
+            cpu,
+            tokens: VecDeque::new(),
+            started: Nanos(0),
+            left: 0,
+            remote_is_due: false,
+            met_busy: false,
+        }
     }
 
     /// Whether collected timers wait for the next turn, which must come soon.
@@ -54,6 +63,13 @@ impl Turn {
     /// next one.
     pub const fn end_early(&mut self) {
         self.left = 0;
+    }
+
+    /// When to look again at what this turn could not get at, if something due at `first` is that: a tick
+    /// after it began. What became due after that may wait so long, too, but no longer.
+    pub(super) fn retry(&self, first: Nanos, tick: Nanos) -> Option<Nanos> {
+        let was_left = self.met_busy && first <= self.started;
+        was_left.then(|| Nanos(self.started.0.saturating_add(tick.0)))
     }
 
     /// Whose turn it is.
@@ -292,12 +308,15 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Collects what is due on the bases that this CPU looks after.
     fn pull(&self, turn: &mut Turn, now: Nanos) {
         let cpu = turn.cpu;
-        let tokens = &mut turn.tokens;
+        let (tokens, met_busy) = (&mut turn.tokens, &mut turn.met_busy);
+        *met_busy = false;
         let mut pull = |target| {
             // Another CPU may be stopped inside one of these: its turn comes at the next tick.
             let lock = |kind| self.bases.try_lock(BaseId { cpu: target, kind });
-            let Some(mut global) = lock(BaseKind::Global) else { return Pulled::Left };
-            let Some(mut guest) = lock(BaseKind::Guest) else { return Pulled::Left };
+            let (Some(mut global), Some(mut guest)) = (lock(BaseKind::Global), lock(BaseKind::Guest)) else {
+                *met_busy = true;
+                return Pulled::Left;
+            };
             if !global.is_idle {
                 return Pulled::Left;
             }
@@ -313,7 +332,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             // published now stays due: it is looked at again at the next tick.
             match self.hierarchy.try_publish(target, next) {
                 Ok(_) => Pulled::Published,
-                Err(Busy) => Pulled::Left,
+                Err(Busy) => {
+                    *met_busy = true;
+                    Pulled::Left
+                }
             }
         };
         let saw_all = self.hierarchy.handle_remote(cpu, now, &mut pull);

@@ -1,5 +1,7 @@
 //! What must be true of the tree whenever no walk is under way in it (T1 to T6 of the README).
 
+use core::ops::RangeInclusive;
+
 use super::hierarchy::Hierarchy;
 use super::record::{CpuRecord, Presence};
 use super::state::ChildMask;
@@ -8,7 +10,8 @@ use crate::{CpuId, Nanos, RawLock};
 
 impl<L: RawLock> Hierarchy<L> {
     /// Asserts the invariants. `alarm` is when the world was asked to wake a CPU, if it was; where no CPU
-    /// could be woken it is tried again, by `latest_retry` if that is known.
+    /// could be woken, or what is due was not to be got at, it is tried again by the end of `retry`, which
+    /// begins now, if that is known.
     ///
     /// Only while no other call is under way, and no event of a call is left to be carried out. Cost: one
     /// look at every CPU and group. Also asserts a debt towards T3: that every event is known where a CPU
@@ -17,7 +20,7 @@ impl<L: RawLock> Hierarchy<L> {
     ///
     /// # Panics
     /// When one does not hold.
-    pub fn check(&self, alarm: Option<Nanos>, latest_retry: Option<Nanos>) {
+    pub fn check(&self, alarm: Option<Nanos>, retry: Option<&RangeInclusive<Nanos>>) {
         let tree = self.tree();
         tree.check();
         let mut wakeup = to_word(alarm);
@@ -32,13 +35,15 @@ impl<L: RawLock> Hierarchy<L> {
             return;
         }
         if let Some(first) = self.first_of_idle() {
-            let first = first.0;
             // When everybody is absent an alarm is tried again every tick, so it may be a later one.
-            let is_soon = |alarm| latest_retry.is_none_or(|latest| alarm <= latest);
-            let is_retried = alarm.is_some_and(is_soon) && !self.is_anybody_parked();
+            let is_soon = |alarm| retry.is_none_or(|retry| alarm <= *retry.end());
+            let is_due = retry.is_some_and(|retry| first <= *retry.start());
+            let may_retry = is_due || !self.is_anybody_parked();
+            let is_retried = may_retry && alarm.is_some_and(is_soon);
             assert!(
-                wakeup <= first || is_retried,
-                "T3: all idle, first event at {first}, first wake-up at {wakeup}"
+                wakeup <= first.0 || is_retried,
+                "T3: all idle, first event at {}, first wake-up at {wakeup}",
+                first.0
             );
         }
     }

@@ -5,7 +5,9 @@ use crate::lock::BaseLock;
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::tmigr::CpuState;
-use quietcore_core::{BaseKind, Context, IdleDecision, MarkOutcome, Settings, StallPolicy, TimerOptions};
+use quietcore_core::{
+    BaseKind, Context, IdleDecision, MarkOutcome, Nanos, Settings, StallPolicy, TimerOptions,
+};
 
 /// CPUs below two groups: 0 to 7, and 8 and 9.
 const TWO_GROUPS: usize = 10;
@@ -59,7 +61,7 @@ fn a_spare_that_cannot_stand_down_stays() {
     let mut scene = Scene::of(2);
     let stand_down = |scene: &mut Scene, now| {
         let machine = std::rc::Rc::clone(&scene.machine);
-        machine.stand_down(cpu(1), ms(now), &mut scene.actions)
+        machine.stand_down(&scene.turns[1], ms(now), &mut scene.actions)
     };
     let decision = BaseLock::of_group(NEAR).while_frozen(|| stand_down(&mut scene, 1));
     assert_eq!(decision, IdleDecision::Stay { next: ms(2) });
@@ -68,6 +70,68 @@ fn a_spare_that_cannot_stand_down_stays() {
     assert_eq!(scene.cpu_state(1), CpuState::Parked);
     assert_eq!(scene.machine.sleeps_until(cpu(1)), None, "no CPU takes it for one that overslept");
     scene.machine.check();
+}
+
+/// Goal: a spare that could not get at what is due, and stands down, is woken for it a tick after its look,
+/// not at once, for as long as that lasts. Method: the timer's base is busy, or its CPU's record, from before
+/// the look until after the next.
+#[test]
+fn what_was_busy_is_looked_at_a_tick_later() {
+    for is_record in [false, true] {
+        let mut scene = Scene::of(2);
+        scene.arm_new((7, 5), 0, 0);
+        scene.idle(0, 0);
+        let machine = std::rc::Rc::clone(&scene.machine);
+        let lock = if is_record { scene.lock_of_books(0) } else { scene.lock_of(0, BaseKind::Global) };
+        let mut ran = Vec::new();
+        for now in [6, 7] {
+            ran.extend(lock.while_busy(|| scene.tick(1, now).1));
+            let later = Nanos(ms(now).0 + 300_000);
+            let decision = machine.stand_down(&scene.turns[1], later, &mut scene.actions);
+            assert_eq!(decision, IdleDecision::Sleep { until: None });
+            assert_eq!(scene.actions.take_alarm(), Some(ms(now + 1)), "busy record: {is_record}");
+            machine.check_at(later);
+            machine.exit_idle(cpu(1), ms(now + 1));
+        }
+        ran.extend(scene.tick(1, 8).1);
+        assert_eq!(ran, [7]);
+        machine.check_at(ms(8));
+    }
+}
+
+/// Goal: what another CPU left after a spare's turn is not put off. Method: the spare's turn finds nothing
+/// that is its own to pull, as a CPU that is awake is the migrator; that one is marked absent.
+#[test]
+fn what_was_not_busy_is_not_put_off() {
+    let mut scene = Scene::of(3);
+    scene.arm_new((7, 5), 0, 0);
+    scene.idle(0, 0);
+    assert_eq!(scene.turn(2, 6), [], "CPU 1 is the migrator");
+    assert_eq!(scene.mark(1), MarkOutcome::Marked);
+    let later = Nanos(ms(6).0 + 300_000);
+    let decision = scene.machine.stand_down(&scene.turns[2], later, &mut scene.actions);
+    assert_eq!(decision, IdleDecision::Sleep { until: None });
+    assert_eq!(scene.actions.take_alarm(), Some(ms(6)));
+}
+
+/// Goal: what became due after the spare's last look is not put off with what was busy. Method: the busy
+/// timer is cancelled between the look and the standing down, its CPU publishes that, and another one is due.
+#[test]
+fn what_became_due_after_the_last_look_is_not_put_off() {
+    let mut scene = Scene::of(3);
+    let busy = scene.arm_new((7, 5), 0, 0);
+    scene.arm_new((8, 6), 2, 0);
+    scene.idle(0, 0);
+    scene.idle(2, 0);
+    let base = scene.lock_of(0, BaseKind::Global);
+    assert_eq!(base.while_busy(|| scene.turn_at(1, Nanos(6_300_000))), []);
+    let at = Context::on(cpu(0), ms(6));
+    assert_eq!(scene.machine.cancel(busy, at), Ok(true));
+    scene.machine.exit_idle(cpu(0), ms(7));
+    scene.idle(0, 7);
+    let decision = scene.machine.stand_down(&scene.turns[1], ms(8), &mut scene.actions);
+    assert_eq!(decision, IdleDecision::Sleep { until: None });
+    assert_eq!(scene.actions.take_alarm(), Some(ms(7)));
 }
 
 /// Goal: when the hierarchy cannot learn of a timer the CPU that has it wakes up, if it can; it runs it, and

@@ -138,7 +138,7 @@ fn who_stands_down_wakes_up_for_nobody() {
     let mut scene = Scene::of(2);
     scene.arm_new((1, 50), 0, 0);
     scene.idle(0, 0);
-    let decision = scene.machine.stand_down(cpu(1), ms(0), &mut scene.actions);
+    let decision = scene.machine.stand_down(&scene.turns[1], ms(0), &mut scene.actions);
     assert_eq!(decision, IdleDecision::Sleep { until: None });
     let at = scene.actions.take_alarm().expect("no CPU wakes up by itself");
     scene.machine.handle_alarm(at, &mut scene.actions);
