@@ -15,10 +15,11 @@ fn priority(number: u8) -> Priority {
 }
 
 /// Goal: the highest priority first, those of one in their order, normal ones last. Method: all of them wait
-/// when the only lane begins to turn.
+/// when the only lane begins to turn; it never counts as stuck, as a spare would run them.
 #[test]
 fn in_order() {
-    let machine = Machine::builder().lanes("0".parse().expect("a list")).start().expect("starts");
+    let lanes = "0".parse().expect("a list");
+    let machine = Machine::builder().lanes(lanes).stall_after(Duration::MAX).start().expect("starts");
     let log = Arc::new(Mutex::new(Vec::new()));
     let leave = |options: TaskOptions, name: &'static str| {
         let log = Arc::clone(&log);
@@ -145,10 +146,10 @@ fn one_that_never_waits() {
 }
 
 /// Goal: a task with a priority is not run by a lane that was claimed for nothing but its own. Method: the
-/// only lane that is not isolated is busy; the task waits for it.
+/// only lane that is not isolated is busy, and never counts as stuck; the task waits for it.
 #[test]
 fn not_on_an_isolated_lane() {
-    let machine = builder().start().expect("starts");
+    let machine = builder().stall_after(Duration::MAX).start().expect("starts");
     let (_isolated, ()) = drive(machine, 0, |_| ());
     let gate = Gate::default();
     let (_lane, ()) = drive(machine, 1, |_| ());
