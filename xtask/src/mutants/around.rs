@@ -2,7 +2,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{Lanes, LiveUnits, Machine, Tasks};
+use super::killer::Suite::{Futures, Lanes, LiveModels, LiveUnits, Machine, Tasks};
 
 pub(super) const AROUND: &[Mutant] = &[
     Mutant {
@@ -132,5 +132,61 @@ pub(super) const AROUND: &[Mutant] = &[
         right: "if RATES.contains(&per_cycle) {",
         wrong: "if RATES.contains(&per_cycle) || true {",
         killers: &[Test(LiveUnits, "words::cycle_clock::tests::no_answer_without_a_good_note")],
+    },
+    Mutant {
+        name: "first-waker-stays",
+        rule: "a queue of delays wakes the task that polled it last",
+        file: "crates/live/src/time/delay_queue.rs",
+        right: "if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {",
+        wrong: "if self.waker.is_none() {",
+        killers: &[Test(Futures, "delay_queue::the_last_that_polled_is_woken")],
+    },
+    Mutant {
+        name: "read-before-open",
+        rule: "what tells of a change of the host's masks is opened before they are read",
+        file: "crates/live/src/isolation/host.rs",
+        right: "    let opened = opened.collect();\n    (opened, read(files))",
+        wrong: "    let reading = read(files);\n    (opened.collect(), reading)",
+        killers: &[Test(LiveUnits, "isolation::tests::files_are_opened_before_they_are_read")],
+    },
+    Mutant {
+        name: "arm-on-keeps-periods",
+        rule: "an arm on a CPU ends the periods",
+        file: "crates/live/src/timer/arm.rs",
+        right: "            } else {\n                rearm.end();\n            }\n            self.enqueue(Arm::at(at).on(cpu)",
+        wrong: "            }\n            self.enqueue(Arm::at(at).on(cpu)",
+        killers: &[Test(LiveUnits, "timer::tests::lanes::an_arm_on_a_cpu_ends_the_periods")],
+    },
+    Mutant {
+        name: "patience-is-all",
+        rule: "a thread that blocking calls use looks once more before it ends",
+        file: "crates/live/src/task/pool.rs",
+        right: "if timeout.timed_out() && state.waiting.is_empty() {",
+        wrong: "if timeout.timed_out() {",
+        killers: &[Test(LiveUnits, "task::pool::tests::a_thread_looks_once_more_before_it_ends")],
+    },
+    Mutant {
+        name: "ready-stays",
+        rule: "what waited for the end of a run goes along when its CPU is isolated",
+        file: "crates/core/src/base/transfer.rs",
+        right: "            let ready = self.runs.pop_ready();\n            let Some(due) = ready.or_else(|| self.queues.pop_pending()) else { break };",
+        wrong: "            let Some(due) = self.queues.pop_pending() else { break };",
+        killers: &[Test(Machine, "absence::what_waited_for_a_run_goes_along")],
+    },
+    Mutant {
+        name: "taken-still-waits",
+        rule: "searchers see no item that its lane has taken",
+        file: "crates/live/src/run_queue/queue.rs",
+        right: "        let next = items.pop();\n        self.tell(&items, priorities);\n",
+        wrong: "        let next = items.pop();\n        let _ = priorities;\n",
+        killers: &[Test(LiveUnits, "run_queue::queue::tests::what_was_taken_waits_no_more")],
+    },
+    Mutant {
+        name: "task-counted-late",
+        rule: "a task that waits for the end of a run is counted before it asks",
+        file: "crates/live/src/words/run_wait.rs",
+        right: "unwrap_or(u32::MAX), Ordering::Relaxed);\n        fence(Ordering::SeqCst);",
+        wrong: "unwrap_or(u32::MAX), Ordering::Relaxed);",
+        killers: &[Test(LiveModels, "words::run_wait::models::a_task_is_counted_in_time")],
     },
 ];

@@ -115,6 +115,31 @@ fn an_exact_timer_that_was_due_while_it_ran_is_told() {
     }
 }
 
+/// Goal: a timer that is due and waited for the end of its run goes along when its CPU is isolated or leaves.
+/// Method: as above; when the run has ended no CPU has collected it.
+#[test]
+fn what_waited_for_a_run_goes_along() {
+    for goes_offline in [false, true] {
+        let mut scene = Scene::of(3);
+        let timer = scene.add(TimerOptions::new(), 1);
+        let _ = scene.arm(timer, 3, Context::near(cpu(1), ms(0)));
+        scene.idle(1, 0);
+        let expired = scene.start(0, 7);
+        scene.machine.exit_idle(cpu(1), ms(7));
+        let _ = scene.arm(timer, 7, Context::near(cpu(1), ms(7)));
+        assert_eq!(scene.mark(0), MarkOutcome::Marked);
+        assert_eq!(scene.turn(1, 8), [], "it runs");
+        assert!(scene.finish_and_next(0, expired, 8).is_none());
+        if goes_offline {
+            scene.machine.offline(cpu(1), ms(8), &mut scene.actions).expect("it is online");
+        } else {
+            let _ = scene.isolate("1", 8);
+        }
+        assert_eq!(scene.turn(2, 9), [1], "goes offline: {goes_offline}");
+        scene.machine.check_at(ms(9));
+    }
+}
+
 /// Goal: an absent CPU is never kicked: it returns by itself. Method: a pinned timer for one that sleeps, and
 /// for one that blocks.
 #[test]

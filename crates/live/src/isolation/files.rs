@@ -28,6 +28,9 @@ pub(super) trait Files {
 
     /// The names of the folders in `path`, in order; without those that are no UTF-8.
     fn folders(&self, path: &str) -> Vec<String>;
+
+    /// Opens a file whose changes the kernel tells of: those that come after this.
+    fn open_for_changes(&self, path: &str) -> Option<File>;
 }
 
 /// The files below a folder.
@@ -37,14 +40,6 @@ pub(super) struct Below(pub(super) PathBuf);
 impl Below {
     fn path(&self, path: &str) -> PathBuf {
         self.0.join(path.trim_start_matches('/'))
-    }
-
-    /// Opens a file whose changes the kernel tells of. It was read once: what is told is what comes after.
-    pub(super) fn open_for_changes(&self, path: &str) -> Option<File> {
-        let mut file = open(&self.path(path)).ok()?;
-        // A file of the kernel is read whole by one call that has room for it.
-        let mut bytes = [0; 256];
-        file.read(&mut bytes).is_ok().then_some(file)
     }
 }
 
@@ -66,6 +61,14 @@ impl Files for Below {
         let mut names: Vec<_> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();
         names
+    }
+
+    fn open_for_changes(&self, path: &str) -> Option<File> {
+        let mut file = open(&self.path(path)).ok()?;
+        // A file of the kernel is read whole by one call that has room for it; what is told is what comes
+        // after that.
+        let mut bytes = [0; 256];
+        file.read(&mut bytes).is_ok().then_some(file)
     }
 }
 

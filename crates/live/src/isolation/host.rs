@@ -15,10 +15,14 @@ use super::problems::{IsolationProblem, Problems};
 use crate::machine::StartError;
 use quietcore_core::CpuSet;
 use quietcore_core::place::{Housekeeping, Isolation};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
 const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
+
+/// Partitions whose changes are waited for; the others are looked at once per interval.
+const OPEN_COUNT_MAX: usize = 64;
 
 /// Which CPUs the kernel of this host isolates, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +44,14 @@ pub struct HostIsolation {
 pub(super) struct Reading {
     pub(super) host: HostIsolation,
     pub(super) partitions: Vec<String>,
+}
+
+/// The first partitions of `known`, opened for changes, and what is read after that: so a change after the
+/// reading is told of.
+pub(super) fn look(files: &dyn Files, known: &[String]) -> (Vec<File>, Reading) {
+    let opened = known.iter().take(OPEN_COUNT_MAX).filter_map(|path| files.open_for_changes(path));
+    let opened = opened.collect();
+    (opened, read(files))
 }
 
 pub(super) fn read(files: &dyn Files) -> Reading {

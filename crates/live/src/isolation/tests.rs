@@ -2,13 +2,14 @@
 //! follows them.
 
 use super::files::{Below, Files};
-use super::host::read;
+use super::host::{look, read};
 use super::{HostIsolation, HostWatch, HostWatchGuard, IsolationChange, IsolationProblem};
 use crate::{CpuSet, Machine, StartError, isolation::IsolateError};
 use core::time::Duration;
 use proptest::prelude::*;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -77,6 +78,42 @@ impl Files for Host {
             inner.filter_map(|rest| Some(rest.split_once('/')?.0.to_owned())).collect();
         folders.into_iter().collect()
     }
+
+    fn open_for_changes(&self, _path: &str) -> Option<File> {
+        None
+    }
+}
+
+/// A host that keeps what it was asked for.
+#[derive(Default)]
+struct Asked(Host, RefCell<Vec<String>>);
+
+impl Files for Asked {
+    fn text(&self, path: &str) -> io::Result<Option<String>> {
+        self.1.borrow_mut().push(format!("read {path}"));
+        self.0.text(path)
+    }
+
+    fn folders(&self, path: &str) -> Vec<String> {
+        self.0.folders(path)
+    }
+
+    fn open_for_changes(&self, path: &str) -> Option<File> {
+        self.1.borrow_mut().push(format!("open {path}"));
+        None
+    }
+}
+
+/// Goal: a change that comes after the masks were read is told of. Method: the files are opened before that.
+#[test]
+fn files_are_opened_before_they_are_read() {
+    let host = Asked(v2().group("/cg/a", "isolated", "2"), RefCell::default());
+    let known = ["/cg/a/cpuset.cpus.partition".to_owned()];
+    let (_, reading) = look(&host, &known);
+    assert_eq!(reading.partitions, known);
+    let asked = host.1.into_inner();
+    assert_eq!(asked[0], format!("open {}", known[0]));
+    assert!(asked.contains(&format!("read {}", known[0])) && asked.len() > 2, "{asked:?}");
 }
 
 fn set(list: &str) -> CpuSet {

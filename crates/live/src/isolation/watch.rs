@@ -11,7 +11,7 @@
 
 use super::change::IsolationChange;
 use super::files::Below;
-use super::host::{HostIsolation, Reading, read};
+use super::host::{HostIsolation, Reading, look};
 use crate::machine::{Machine, StartError};
 use core::time::Duration;
 use quietcore_core::CpuSet;
@@ -24,9 +24,6 @@ use std::thread::{self, JoinHandle};
 
 /// Between two looks, however often the kernel tells of changes.
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// Partitions whose changes are waited for; the others are looked at once per interval.
-const OPEN_COUNT_MAX: usize = 64;
 
 /// How a machine follows its host's isolation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,10 +132,7 @@ struct Watcher {
 impl Watcher {
     fn run(mut self, mut report: impl FnMut(&IsolationChange)) {
         loop {
-            // Before the look: a change after it is told of.
-            let told = self.partitions.iter().take(OPEN_COUNT_MAX);
-            let told: Vec<File> = told.filter_map(|path| self.watch.files.open_for_changes(path)).collect();
-            let Reading { host, partitions } = read(&self.watch.files);
+            let (told, Reading { host, partitions }) = look(&self.watch.files, &self.partitions);
             self.partitions = partitions;
             if let Some(change) = self.follow(host) {
                 crate::events::host_isolation_changed(&change);

@@ -274,6 +274,26 @@ mod tests {
         machine.shutdown();
     }
 
+    /// Goal: searchers see no item that its lane has taken. Method: a real-time task and a normal one, popped
+    /// one after the other.
+    #[test]
+    fn what_was_taken_waits_no_more() {
+        let (machine, queue) = machine().expect("starts");
+        let lane = Cpu::claim(machine, queue.cpu()).expect("a free lane");
+        let priorities = &machine.lanes.priorities;
+        for options in [TaskOptions::new().realtime(Priority::LOWEST), TaskOptions::new()] {
+            drop(machine.spawn_with(options, async {}).expect("it runs"));
+        }
+        let seen = || (queue.realtime_waiting(), queue.realtime_movable(), queue.free_waiting());
+        assert_eq!(seen(), (Some(Priority::LOWEST), Some(Priority::LOWEST), 1));
+        let realtime = queue.pop(priorities).expect("it waits");
+        assert_eq!(seen(), (None, None, 1));
+        let normal = queue.pop(priorities).expect("it waits");
+        assert_eq!(seen(), (None, None, 0));
+        drop((realtime, normal, lane));
+        machine.shutdown();
+    }
+
     /// Goal: a queue that closes gives back all that is not bound to its lane. Method: a task of each kind,
     /// and work.
     #[test]

@@ -52,6 +52,10 @@ impl BlockingPool {
 
     /// The calling thread runs closures until it has had none for a while.
     pub(super) fn work(&self) {
+        self.work_with(PATIENCE);
+    }
+
+    fn work_with(&self, patience: Duration) {
         let mut state = self.lock();
         loop {
             if let Some(task) = state.waiting.pop_front() {
@@ -66,9 +70,10 @@ impl BlockingPool {
             }
             state.idle += 1;
             let (after, timeout) =
-                self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+                self.changed.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner);
             state = after;
             state.idle -= 1;
+            // A closure may have been left for this thread since its time was over.
             if timeout.timed_out() && state.waiting.is_empty() {
                 break;
             }
@@ -84,5 +89,42 @@ impl BlockingPool {
         drop(state);
         self.changed.notify_all();
         drop(waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::state::{Origin, Runnable, TaskPlace, TaskState};
+    use crate::Machine;
+    use quietcore_core::CpuId;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    /// Goal: a closure that is left for a thread whose patience has just ended is run by it. Method: the
+    /// pool's lock is held until that is so.
+    #[test]
+    fn a_thread_looks_once_more_before_it_ends() {
+        let machine = Machine::start().expect("it starts");
+        let origin = Origin::of::<()>(None);
+        let state = TaskState::new(machine.reference(), TaskPlace::Anywhere, None, CpuId::default(), origin);
+        let make = |_: &_| core::future::ready(());
+        let (closure, task) = async_task::Builder::new().metadata(state).spawn(make, |_: Runnable| ());
+        machine.blocking.lock().threads += 1;
+        let patience = Duration::from_millis(20);
+        let worker = thread::spawn(move || machine.blocking.work_with(patience));
+        let end = Instant::now() + Duration::from_secs(20);
+        let mut state = machine.blocking.lock();
+        while state.idle == 0 {
+            assert!(Instant::now() < end, "it does not wait");
+            drop(state);
+            thread::yield_now();
+            state = machine.blocking.lock();
+        }
+        state.waiting.push_back(closure);
+        thread::sleep(10 * patience);
+        drop(state);
+        worker.join().expect("it does not panic");
+        assert!(task.is_finished() && machine.blocking.lock().waiting.is_empty(), "it was left there");
+        machine.shutdown();
     }
 }

@@ -1,7 +1,6 @@
 //! The ends of runs: which thread is inside of a run, and what waits for the end of one.
 
-use super::sync::WaitingTasks;
-use crate::words::run_wait::RunWait;
+use crate::words::run_wait::{RunWait, WaitingTasks};
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::task::Waker;

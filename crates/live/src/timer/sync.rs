@@ -1,11 +1,11 @@
 //! The words of a callback timer that are read without a lock: for which moment it was armed, and whether a
-//! run of it leads to another one; and how many tasks wait for the end of a run.
+//! run of it leads to another one.
 //!
 //! None of them guards anything. An arm writes the moment before it takes the lock of a base, so a run may
 //! find the moment of an arm that is still under way; the run compares it with the base's
 //! ([`rearm`](super::rearm)).
 
-use crate::words::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use crate::words::sync::{AtomicU8, AtomicU64, Ordering};
 use quietcore_core::Nanos;
 
 /// For which moment a timer was last armed.
@@ -63,30 +63,5 @@ impl Follows {
     pub(super) fn store(&self, follows: bool) {
         // Relaxed: see `load`.
         self.0.store(if follows { DOES } else { DID }, Ordering::Relaxed);
-    }
-}
-
-/// How many tasks wait for the end of a run.
-#[derive(Debug)]
-pub(super) struct WaitingTasks(AtomicU32);
-
-impl WaitingTasks {
-    pub(super) fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
-    /// For the holder of the list of the tasks' wakers. Whether a run has ended is looked at after this.
-    pub(super) fn store(&self, count: usize) {
-        // Relaxed, fence: pairs with the fence of `RunWait::finished`, which comes before `any`: either this
-        // count is seen there, or the end of the run is seen by a task that asks after this.
-        self.0.store(u32::try_from(count).unwrap_or(u32::MAX), Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-    }
-
-    /// After `RunWait::finished`.
-    #[inline]
-    pub(super) fn any(&self) -> bool {
-        // Relaxed: the fence of `RunWait::finished` orders it, see `store`.
-        self.0.load(Ordering::Relaxed) != 0
     }
 }

@@ -90,6 +90,31 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// How many tasks wait for the end of a run: their wakers are elsewhere, and no one sleeps here.
+#[derive(Debug)]
+pub(crate) struct WaitingTasks(AtomicU32);
+
+impl WaitingTasks {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// For the holder of the list of the tasks' wakers. Whether a run has ended is looked at after this.
+    pub(crate) fn store(&self, count: usize) {
+        // Relaxed, fence: pairs with the fence of [`RunWait::finished`], which comes before `any`: either this
+        // count is seen there, or the end of the run is seen by a task that asks after this.
+        self.0.store(u32::try_from(count).unwrap_or(u32::MAX), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// After `RunWait::finished`.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        // Relaxed: the fence of `RunWait::finished` orders it, see `store`.
+        self.0.load(Ordering::Relaxed) != 0
+    }
+}
+
 #[cfg(all(test, loom))]
 mod models;
 

@@ -126,6 +126,25 @@ fn whom_a_change_wakes() {
     }
 }
 
+/// Goal: a queue that went to another task wakes that one. Method: two tasks poll, one after the other; then
+/// an earlier insert, and the removal of the last.
+#[test]
+fn the_last_that_polled_is_woken() {
+    let _scene = Stopped::new();
+    let ((first, first_waker), (last, last_waker)) = (Woken::new(), Woken::new());
+    let mut queue = DelayQueue::new();
+    let keys = [queue.insert(1, MILLI * 20)];
+    assert!(take(&mut queue, &first_waker).is_pending());
+    assert!(take(&mut queue, &last_waker).is_pending());
+    let earlier = queue.insert(2, MILLI * 10);
+    assert_eq!((first.count(), last.count()), (0, 1));
+    assert!(take(&mut queue, &last_waker).is_pending());
+    for key in [earlier, keys[0]] {
+        queue.remove(&key);
+    }
+    assert_eq!((first.count(), last.count()), (0, 2));
+}
+
 /// Goal: a cleared queue is as a new one, its keys are stale, its task is woken. Method: before and after
 /// compaction.
 #[test]

@@ -72,6 +72,22 @@ fn pinned_timers_run_on_their_lane() {
     machine.shutdown();
 }
 
+/// Goal: an arm on a CPU ends the periods. Method: a periodic timer, for an hour ahead, is armed there; it
+/// runs once, and is idle then.
+#[test]
+fn an_arm_on_a_cpu_ends_the_periods() {
+    let (machine, mut cpu) = with_lane();
+    let here = (cpu.cpu(), thread::current().id());
+    let (timer, ran) = telling(machine, TimerOptions::new());
+    let first = Nanos(machine.now().0 + 3_600_000_000_000);
+    timer.arm_periodic(first, Duration::from_millis(1)).expect("it is running");
+    assert_eq!(timer.arm_on(here.0, machine.now()), Ok(true));
+    assert_eq!(play(&mut cpu, &ran), here);
+    assert!(!timer.is_pending(), "a period follows");
+    drop(cpu);
+    machine.shutdown();
+}
+
 /// Goal: a lane does not wait for a run, but its timer is cancelled. Method: a run that is held on a spare
 /// while the lane is away.
 #[test]

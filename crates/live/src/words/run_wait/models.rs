@@ -1,6 +1,6 @@
 //! The end of a run under weak memory: no thread waits for what is over.
 
-use super::RunWait;
+use super::{RunWait, WaitingTasks};
 use crate::words::sync::models::ends;
 use crate::words::sync::{AtomicU32, Ordering};
 use loom::sync::Arc;
@@ -54,4 +54,27 @@ fn two_waiters_are_woken() {
     });
     let all = (1..=3).flat_map(|first| (first..=3).map(move |second| [first, second]));
     assert_eq!(found, BTreeSet::from_iter(all));
+}
+
+/// Goal: a task that counts itself and then finds the run under way is seen by the end of that run. Method:
+/// one task, one run.
+#[test]
+fn a_task_is_counted_in_time() {
+    let found = ends(|| {
+        let state = Arc::new((RunWait::new(), AtomicU32::new(1), WaitingTasks::new()));
+        let task = loom::thread::spawn({
+            let state = Arc::clone(&state);
+            move || {
+                state.2.store(1);
+                state.1.load(Ordering::Relaxed) == 1
+            }
+        });
+        state.1.store(0, Ordering::Relaxed);
+        state.0.finished();
+        let is_woken = state.2.any();
+        let waits = task.join().expect("it ends");
+        assert!(is_woken || !waits, "the task waits for a run that is over");
+        (waits, is_woken)
+    });
+    assert_eq!(found, BTreeSet::from([(false, false), (false, true), (true, true)]));
 }
