@@ -2,7 +2,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{Futures, Lanes, LiveModels, LiveUnits, Machine, Tasks};
+use super::killer::Suite::{Futures, Lanes, LiveModels, LiveUnits, Machine, Tasks, Units};
 
 pub(super) const AROUND: &[Mutant] = &[
     Mutant {
@@ -188,5 +188,21 @@ pub(super) const AROUND: &[Mutant] = &[
         right: "unwrap_or(u32::MAX), Ordering::Relaxed);\n        fence(Ordering::SeqCst);",
         wrong: "unwrap_or(u32::MAX), Ordering::Relaxed);",
         killers: &[Test(LiveModels, "words::run_wait::models::a_task_is_counted_in_time")],
+    },
+    Mutant {
+        name: "old-clock",
+        rule: "a vector that was run elsewhere and is raised again waits anew",
+        file: "crates/core/src/softirq/defer.rs",
+        right: "        self.waiting = long;",
+        wrong: "        self.waiting = self.waiting.union(long);",
+        killers: &[Test(Units, "softirq::defer::tests::what_was_run_elsewhere_waits_anew")],
+    },
+    Mutant {
+        name: "turn-without-time",
+        rule: "a turn ends with its time also between two timers of one base",
+        file: "crates/core/src/machine/turn.rs",
+        right: "let is_over = turn.left == 0 || now.since(turn.started) >= TIME_BUDGET;",
+        wrong: "let is_over = turn.left == 0;",
+        killers: &[Test(Machine, "turns::a_slow_timer_ends_its_turn")],
     },
 ];

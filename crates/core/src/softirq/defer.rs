@@ -63,6 +63,19 @@ mod tests {
     use crate::Nanos;
     use crate::softirq::{Vector, VectorSet};
 
+    /// Goal: a vector that another thread has run, and that is raised again, waits anew. Method: one of two
+    /// is not pending in between.
+    #[test]
+    fn what_was_run_elsewhere_waits_anew() {
+        let (send, receive) = (VectorSet::from(Vector::NET_TX), VectorSet::from(Vector::NET_RX));
+        let both = send.union(receive);
+        let mut deferral = Deferral::new(Nanos(50));
+        assert_eq!(deferral.hold(both, Nanos(10)), both);
+        assert_eq!(deferral.hold(receive, Nanos(30)), receive);
+        assert_eq!(deferral.hold(both, Nanos(62)), send, "the other one has waited long enough");
+        assert_eq!(deferral.limit_at(), Some(Nanos(112)));
+    }
+
     /// Goal: every vector has a clock of its own, that starts when it is first held back, and again when it
     /// has run, not when it might. Method: two that are raised at different moments, one of them again.
     #[test]

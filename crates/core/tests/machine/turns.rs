@@ -117,6 +117,20 @@ fn a_turn_leaves_nothing_that_was_due() {
     }
 }
 
+/// Goal: a turn ends with its time also between two timers of one base. Method: the first of two runs for
+/// longer than a turn may.
+#[test]
+fn a_slow_timer_ends_its_turn() {
+    let mut scene = Scene::of(1);
+    for payload in [1, 2] {
+        scene.arm_new((payload, 5), 0, 0);
+    }
+    let first = scene.start(0, 8);
+    assert!(scene.finish_and_next(0, first, 11).is_none());
+    assert!(scene.turns[0].has_more(), "the second one waits for the next turn");
+    assert_eq!(scene.turn(0, 12).len(), 1);
+}
+
 /// Goal: a closed machine hands out nothing, and the run that was under way is known until it ends. Method:
 /// closed in the first of two runs.
 #[test]

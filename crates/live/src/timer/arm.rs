@@ -186,7 +186,7 @@ impl TimerPtr {
         if machine.is_forked() {
             return false;
         }
-        timer.rearm.end();
+        // What follows a run is refused from now on.
         let context = machine.cancel_context();
         let cancelled = with_either!(self.core(), |timer| machine.core.shutdown(timer, context));
         cancelled.is_ok_and(|was_pending| was_pending)

@@ -101,7 +101,7 @@ impl WaitingTasks {
 
     /// For the holder of the list of the tasks' wakers. Whether a run has ended is looked at after this.
     pub(crate) fn store(&self, count: usize) {
-        // Relaxed, fence: pairs with the fence of [`RunWait::finished`], which comes before `any`: either this
+        // Relaxed, fence: pairs with the fence of `RunWait::finished`, which comes before `any`: either this
         // count is seen there, or the end of the run is seen by a task that asks after this.
         self.0.store(u32::try_from(count).unwrap_or(u32::MAX), Ordering::Relaxed);
         fence(Ordering::SeqCst);
