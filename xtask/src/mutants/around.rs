@@ -205,4 +205,28 @@ pub(super) const AROUND: &[Mutant] = &[
         wrong: "let is_over = turn.left == 0;",
         killers: &[Test(Machine, "turns::a_slow_timer_ends_its_turn")],
     },
+    Mutant {
+        name: "silent-between-timers",
+        rule: "a CPU turns for its neighbours between two timers of one base",
+        file: "crates/core/src/machine/turn.rs",
+        right: "        };\n        self.beat(turn.cpu, now);\n        let base = token.base;",
+        wrong: "        };\n        let base = token.base;",
+        killers: &[Test(Machine, "turns::each_timer_is_a_heartbeat")],
+    },
+    Mutant {
+        name: "waits-in-a-pool-that-is-over",
+        rule: "the threads of blocking calls end with the machine",
+        file: "crates/live/src/task/pool.rs",
+        right: "            if state.is_over {\n                break;\n            }\n            state.idle += 1;",
+        wrong: "            state.idle += 1;",
+        killers: &[Test(LiveUnits, "task::pool::tests::a_pool_that_is_over_keeps_no_thread")],
+    },
+    Mutant {
+        name: "polled-after-the-end",
+        rule: "no task is polled after the end of its machine",
+        file: "crates/live/src/task/poll.rs",
+        right: "if state.aborted.is_set() || !Machine::of(state.machine).is_running() {",
+        wrong: "if state.aborted.is_set() {",
+        killers: &[Test(LiveUnits, "task::poll::tests::no_task_is_polled_after_the_end")],
+    },
 ];

@@ -131,6 +131,20 @@ fn a_slow_timer_ends_its_turn() {
     assert_eq!(scene.turn(0, 12).len(), 1);
 }
 
+/// Goal: a CPU turns for its neighbours as long as it goes from one timer to the next. Method: a heartbeat
+/// between two of one base.
+#[test]
+fn each_timer_is_a_heartbeat() {
+    let mut scene = Scene::of(1);
+    for payload in [1, 2] {
+        scene.arm_new((payload, 5), 0, 0);
+    }
+    let first = scene.start(0, 8);
+    let second = scene.finish_and_next(0, first, 9).expect("it is due");
+    assert_eq!(scene.machine.silence(cpu(0)).since, ms(9));
+    scene.finish(0, second, 9);
+}
+
 /// Goal: a closed machine hands out nothing, and the run that was under way is known until it ends. Method:
 /// closed in the first of two runs.
 #[test]

@@ -114,3 +114,28 @@ impl<F: Future> Future for Contained<F> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Contained, JoinError};
+    use crate::Machine;
+    use crate::task::state::{Origin, TaskPlace, TaskState};
+    use core::task::{Context, Poll, Waker};
+    use quietcore_core::CpuId;
+    use std::pin::pin;
+
+    /// Goal: a task that was taken out of its queue just before the machine ended is dropped, not polled.
+    /// Method: it is polled after the end.
+    #[test]
+    fn no_task_is_polled_after_the_end() {
+        let machine = Machine::start().expect("it starts");
+        let origin = Origin::of::<()>(None);
+        let state = TaskState::new(machine.reference(), TaskPlace::Anywhere, None, CpuId::default(), origin);
+        machine.shutdown();
+        let mut task = pin!(Contained::new(async { unreachable!("it is over") }, state, None));
+        let polled = Future::poll(task.as_mut(), &mut Context::from_waker(Waker::noop()));
+        let Poll::Ready(ended) = polled else { panic!("it waits") };
+        let result: Result<(), JoinError> = ended.into_result();
+        assert!(matches!(result, Err(JoinError::Cancelled)));
+    }
+}

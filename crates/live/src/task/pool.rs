@@ -100,6 +100,22 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
+    /// Goal: a thread of a pool that is over ends at once. Method: one with much patience, which comes after
+    /// the end.
+    #[test]
+    fn a_pool_that_is_over_keeps_no_thread() {
+        let machine = Machine::start().expect("it starts");
+        machine.blocking.end();
+        machine.blocking.lock().threads += 1;
+        let worker = thread::spawn(|| machine.blocking.work_with(Duration::from_secs(3600)));
+        let end = Instant::now() + Duration::from_secs(20);
+        while !worker.is_finished() {
+            assert!(Instant::now() < end, "it waits");
+            thread::sleep(Duration::from_millis(1));
+        }
+        machine.shutdown();
+    }
+
     /// Goal: a closure that is left for a thread whose patience has just ended is run by it. Method: the
     /// pool's lock is held until that is so.
     #[test]

@@ -83,7 +83,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return false;
         }
         let next = bases.next_global();
-        let Ok(first) = self.hierarchy.try_go_absent(cpu, next) else {
+        // A CPU that is awake has found it, or a sentinel, which kicks one or asks for an alarm after this.
+        let Ok(_) = self.hierarchy.try_go_absent(cpu, next) else {
             watch.busy_marks.count();
             // What it has may be known to no CPU, as it was to be up before that is due.
             self.count_repairs(watch.flags.transition_to_unpublished());
@@ -91,7 +92,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         self.complete_absence(cpu, &mut bases);
         drop(bases);
-        self.ask_for_alarm(first, actions);
         self.take_back_tokens(cpu, actions);
         true
     }
