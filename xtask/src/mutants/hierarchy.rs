@@ -272,7 +272,7 @@ pub(super) const STEPS: &[Mutant] = &[
         let record = this.record.lock_owner();
         if record.presence == Presence::Parked && record.is_available {
             this.set_wakeup(left);
-            return;
+            return saw_all;
         }
         if record.presence == Presence::Parked && record.is_available {",
         killers: &[Test(Site, "walks::a_timer_for_a_parked_puller")],
