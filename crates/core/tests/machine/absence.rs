@@ -375,3 +375,46 @@ fn a_mark_that_races_with_the_way_back() {
     assert_eq!(scene.cpu_state(1), CpuState::Awake);
     scene.machine.check();
 }
+
+/// Goal: a CPU that turns just before its neighbour, or the sentinel, marks it is left alone: it is asked
+/// again under its locks. Method: it says so before the first of them is taken.
+#[test]
+fn a_cpu_that_turns_just_in_time_is_not_marked() {
+    for is_sentinel in [false, true] {
+        let mut scene = Scene::of(2);
+        for now in 1..3 {
+            assert_eq!(scene.machine.watch(cpu(0), ms(now), &mut scene.actions), 0);
+        }
+        let machine = Rc::clone(&scene.machine);
+        scene.lock_of(1, BaseKind::Local).before(move || machine.keep_alive(cpu(1), ms(3)));
+        if is_sentinel {
+            let _ = scene.machine.handle_silence(ms(3), &mut scene.actions);
+        } else {
+            assert_eq!(scene.machine.watch_before_sleep(cpu(0), ms(3), &mut scene.actions), 0);
+        }
+        assert!(was_interrupted(), "it was about to be marked");
+        assert_eq!(scene.cpu_state(1), CpuState::Awake, "by the sentinel: {is_sentinel}");
+    }
+}
+
+/// Goal: a CPU that could not be marked is looked at until it turns, or has gone to sleep, and no longer.
+/// Method: its record is held for a moment; it goes to sleep with a clock reading of before.
+#[test]
+fn who_could_not_be_marked_is_forgotten() {
+    for sleeps in [false, true] {
+        let mut scene = Scene::of(2);
+        for now in 1..4 {
+            assert_eq!(scene.machine.watch(cpu(0), ms(now), &mut scene.actions), 0);
+        }
+        let lock = scene.lock_of_books(1);
+        assert_eq!(lock.while_frozen(|| scene.mark(1)), MarkOutcome::Busy);
+        if sleeps {
+            scene.idle(1, 0);
+        } else {
+            scene.machine.keep_alive(cpu(1), ms(3));
+        }
+        assert!(scene.machine.watches_stalled(cpu(0), ms(3)), "it has not looked again");
+        let _ = scene.machine.watch(cpu(0), ms(4), &mut scene.actions);
+        assert!(!scene.machine.watches_stalled(cpu(0), ms(4)), "it sleeps: {sleeps}");
+    }
+}

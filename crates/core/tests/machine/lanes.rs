@@ -549,3 +549,36 @@ fn a_lane_that_dozed_helps() {
     lanes.wake(0, Nanos(now.0 + 10));
     assert!(lanes.lanes[0].take_must_help(), "it was kicked for something");
 }
+
+/// Goal: an alarm that is asked for still is after a look for something else. Method: no lane is awake, a
+/// timer of the tree is due in 40 ms, and a thread has pulled the word for less.
+#[test]
+fn a_look_before_the_alarm_leaves_it() {
+    let mut lanes = Lanes::new(2);
+    let _ = lanes.sleep(1, 0);
+    let _ = lanes.act(0, |lane, at, actions| lane.handle_block(at, ms(0), actions));
+    lanes.arm(40 * TICK, Context::near(cpu(0), ms(1)));
+    let _ = lanes.kicked();
+    let alarm = lanes.word();
+    assert!(alarm.is_some_and(|alarm| alarm >= ms(41)), "{alarm:?}");
+    lanes.table.deadline().pull(ms(10)).then_some(()).expect("it is earlier");
+    let _ = lanes.sentinel_looks(ms(10));
+    let _ = lanes.kicked();
+    assert!(lanes.word().is_some_and(|at| Some(at) <= alarm), "{:?} after {alarm:?}", lanes.word());
+}
+
+/// Goal: a lane asks for more when kicks already arrive: one that comes between the question and the wait is
+/// not lost. Method: a thread kicks it just then.
+#[test]
+fn who_asks_for_more_can_be_kicked() {
+    let mut lanes = Lanes::new(1);
+    let mut kick = None;
+    let _ = lanes.act(0, |lane, at, actions| {
+        let asks = || {
+            kick = Some(at.slot.world.kick());
+            false
+        };
+        lane.handle_idle(at, ms(1), asks, actions)
+    });
+    assert_eq!(kick, Some(Kick::Woke));
+}

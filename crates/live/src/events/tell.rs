@@ -23,7 +23,7 @@ impl Machine {
     #[cfg(feature = "tracing")]
     pub(crate) fn start_events(&'static self) -> Result<(), StartError> {
         self.start_thread("quietcore-tell".to_owned(), move || {
-            self.join_own_threads();
+            let _own = self.join_own_threads();
             // It is the machine's own thread: a subscriber that ends the machine must not wait for it.
             let _in_run = crate::timer::RunScope::begin();
             while let Some((found, lost)) = self.events.queue.next() {

@@ -7,6 +7,7 @@
 
 use crate::machine::Machine;
 use crate::run_queue::Item;
+use core::marker::PhantomData;
 use quietcore_core::run_queue::Unsettled;
 use quietcore_core::{CpuId, CpuSet, IsolationReport};
 use std::thread;
@@ -117,19 +118,14 @@ impl Machine {
         let _ = rustix::thread::sched_setaffinity(None, &set);
     }
 
-    /// The calling thread is one of the machine's own, which keep off isolated CPUs.
-    pub(crate) fn join_own_threads(&self) {
+    /// The calling thread is one of the machine's own, which keep off isolated CPUs, until it drops this.
+    pub(crate) fn join_own_threads(&self) -> OwnThread<'_> {
         let _control = self.lanes.control();
         self.lanes.own_threads().push(rustix::thread::gettid());
         if !self.core.isolation().any().is_empty() {
             self.move_own_threads();
         }
-    }
-
-    /// The calling thread, which is one of them, ends.
-    pub(crate) fn leave_own_threads(&self) {
-        let own = rustix::thread::gettid();
-        self.lanes.own_threads().retain(|thread| *thread != own);
+        OwnThread { machine: self, thread: PhantomData }
     }
 
     /// By the holder of the control lock.
@@ -138,8 +134,53 @@ impl Machine {
         let mut set = rustix::thread::CpuSet::new();
         housekeeping.iter().for_each(|cpu| set.set(cpu.index()));
         for thread in self.lanes.own_threads().iter() {
-            // It may have ended, or the process may not run there any more; then it stays where it is.
+            // The process may not run there any more: then it stays where it is.
             let _ = rustix::thread::sched_setaffinity(Some(*thread), &set);
+        }
+    }
+}
+
+/// While it lives, its thread is one of the machine's own: the system may give the number of one that has
+/// ended to a foreign thread.
+#[derive(Debug)]
+#[must_use = "the thread is the machine's own only while this lives"]
+pub(crate) struct OwnThread<'a> {
+    machine: &'a Machine,
+    /// It stays on its thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl Drop for OwnThread<'_> {
+    fn drop(&mut self) {
+        // In a forked child the lock may be taken for ever.
+        if self.machine.is_forked() {
+            return;
+        }
+        let own = rustix::thread::gettid();
+        self.machine.lanes.own_threads().retain(|thread| *thread != own);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{CpuSet, Machine};
+    use futures_executor::block_on;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    /// Goal: no thread that has ended is taken for one of the machine's own. Method: a helper, a spare and a
+    /// closure that blocks; all are among them, and none is in the end.
+    #[test]
+    fn who_ends_is_no_own_thread() {
+        let list: CpuSet = "0-1".parse().expect("a list");
+        let machine = Machine::builder().lanes(list).start().expect("it starts");
+        let closure = machine.spawn_blocking(|| machine.lanes.own_threads().len()).expect("it starts");
+        assert!(block_on(closure).expect("it ends") >= 1, "it is one itself");
+        machine.shutdown();
+        let end = Instant::now() + Duration::from_secs(20);
+        while !machine.lanes.own_threads().is_empty() {
+            assert!(Instant::now() < end, "{:?}", machine.lanes.own_threads());
+            thread::yield_now();
         }
     }
 }

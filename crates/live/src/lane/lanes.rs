@@ -6,7 +6,7 @@
 use super::options::StartNote;
 use super::slot::{LanePlace, ThreadSlot};
 use crate::run_queue::{Item, RunQueue};
-use crate::softirq::Ksoftirqd;
+use crate::words::ksoftirqd::Ksoftirqd;
 use crate::words::run_queue::Hint;
 use quietcore_core::lane::{Kick, LaneTable, Sleeper};
 use quietcore_core::realtime::CpuPriorities;
@@ -22,7 +22,7 @@ pub(crate) struct LaneSlots {
     table: LaneTable<LanePlace>,
     /// Held while CPUs come, go, or are isolated.
     control: Mutex<()>,
-    /// The helper and the spares, which keep off isolated CPUs. Locked after `control`.
+    /// The machine's own threads, which keep off isolated CPUs. Locked after `control`.
     own_threads: Mutex<Vec<Pid>>,
     /// Their real-time priority.
     pub(super) own_priority: Option<u8>,

@@ -4,7 +4,7 @@
 //! and go. So a kick needs no count and no lock.
 
 use crate::run_queue::RunQueue;
-use crate::softirq::Ksoftirqd;
+use crate::words::ksoftirqd::Ksoftirqd;
 use crate::words::park::{Notify, Parker};
 use crate::words::run_queue::Doorbell;
 use crate::words::slot_owner::{SlotOwner, Waits};

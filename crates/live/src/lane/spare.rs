@@ -23,7 +23,7 @@ impl Machine {
         let Ok(slot) = self.occupy(spare, Waits::Futex) else { return };
         self.thread_came(spare);
         let _entered = self.enter();
-        self.join_own_threads();
+        let _own = self.join_own_threads();
         self.raise_priority(self.lanes.own_priority);
         let mut lane = LaneDriver::spare(self, slot);
         while self.is_running() {

@@ -11,16 +11,19 @@ use crate::run_queue::RunQueue;
 use crate::words::lock::FutexLock;
 use crate::words::park::Parker;
 use crate::words::present_cpu;
-use quietcore_core::lane::{self, LaneContext, LaneLook};
+use quietcore_core::lane::{Lane, LaneContext, LaneLook};
 use quietcore_core::softirq::{LaneSoftirqs, TimerRaise};
-use quietcore_core::{CpuId, Nanos};
+use quietcore_core::{Actions, CpuId, Nanos};
+
+/// What the core's calls are about.
+type Here = LaneContext<'static, FutexLock, Payload, LanePlace>;
 
 /// A thread's hold on a CPU.
 #[derive(Debug)]
 pub(super) struct LaneDriver {
     pub(super) machine: &'static Machine,
     pub(super) slot: &'static ThreadSlot,
-    pub(super) state: lane::Lane,
+    pub(super) state: Lane,
     /// Made when it is first needed.
     pub(super) softirqs: Option<LaneSoftirqs>,
 }
@@ -28,13 +31,13 @@ pub(super) struct LaneDriver {
 impl LaneDriver {
     /// For a thread that has claimed `slot`, whose CPU is online and active in the hierarchy.
     pub(super) fn new(machine: &'static Machine, slot: &'static ThreadSlot) -> Self {
-        let state = lane::Lane::new(slot.cpu(), machine.lanes.table().tick());
+        let state = Lane::new(slot.cpu(), machine.lanes.table().tick());
         Self { machine, slot, state, softirqs: None }
     }
 
     /// The same for a spare, whose CPU the hierarchy has as idle.
     pub(super) fn spare(machine: &'static Machine, slot: &'static ThreadSlot) -> Self {
-        let state = lane::Lane::spare(slot.cpu(), machine.lanes.table().tick());
+        let state = Lane::spare(slot.cpu(), machine.lanes.table().tick());
         Self { state, ..Self::new(machine, slot) }
     }
 
@@ -54,9 +57,8 @@ impl LaneDriver {
         self.slot.world.parker().expect("a lane has claimed its slot")
     }
 
-    /// What the core's calls are about.
     #[inline]
-    pub(super) fn here(&self) -> LaneContext<'static, FutexLock, Payload, LanePlace> {
+    pub(super) fn here(&self) -> Here {
         LaneContext { machine: &self.machine.core, lanes: self.machine.lanes.table(), slot: self.slot }
     }
 
@@ -141,14 +143,18 @@ impl LaneDriver {
 
     #[cold]
     fn look_around(&mut self, now: Nanos) {
-        let here = self.here();
-        let look = self.machine.act(|actions| self.state.handle_tick(here, now, actions));
-        self.after_look(look, now);
+        self.decide(now, |state, here, actions| state.handle_tick(here, now, actions));
     }
 
-    /// What follows when the lane has looked around, and the core's actions were carried out.
+    /// Does what the core decides, and what follows if the lane has looked around.
     #[inline]
-    pub(super) fn after_look(&self, look: LaneLook, now: Nanos) {
+    pub(super) fn decide(
+        &mut self,
+        now: Nanos,
+        input: impl FnOnce(&mut Lane, Here, &mut Actions) -> LaneLook,
+    ) {
+        let here = self.here();
+        let look = self.machine.act(|actions| input(&mut self.state, here, actions));
         if !look.looked_around {
             return;
         }

@@ -42,9 +42,7 @@ impl LaneDriver {
             return self.state.abandon();
         }
         probe::lane_unpark(self.cpu());
-        let here = self.here();
-        let look = self.machine.act(|actions| self.state.handle_wake(here, now, actions));
-        self.after_look(look, now);
+        self.decide(now, |state, here, actions| state.handle_wake(here, now, actions));
     }
 
     /// Kicks are not wanted any more. In a forked child nothing: a descriptor is the parent's, too.
@@ -56,9 +54,8 @@ impl LaneDriver {
 
     /// The thread is about to block in user code: others take over what they can.
     pub(super) fn go_absent(&mut self) {
-        let (now, here) = (self.machine.clock.now(), self.here());
-        let look = self.machine.act(|actions| self.state.handle_block(here, now, actions));
-        self.after_look(look, now);
+        let now = self.machine.clock.now();
+        self.decide(now, |state, here, actions| state.handle_block(here, now, actions));
         self.machine.queues().handle_absence(self.cpu());
     }
 

@@ -17,7 +17,7 @@ impl Machine {
         self.start_thread("quietcore-help".to_owned(), move || {
             // A moment is as late as the kernel's timers are; the default slack would add 50 us.
             let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
-            self.join_own_threads();
+            let _own = self.join_own_threads();
             self.survive(|| if self.lanes.exist() { self.stand_sentinel() } else { self.help() });
         })
     }

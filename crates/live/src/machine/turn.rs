@@ -36,6 +36,7 @@ impl Machine {
             if !actions.is_empty() {
                 self.carry_out(&mut actions);
             }
+            debug_assert!(actions.is_empty(), "others wait for a callback that may be long");
             let (base, runner) = (expired.base(), expired.runner());
             let late = now.since(expired.expires());
             self.count(base, runner, late);

@@ -5,11 +5,11 @@
 //! of the machine's own threads (the kernel's does not leave: ours). There is one only if some vector with a
 //! handler may leave its lane.
 
-use super::bell::Ksoftirqd;
 use super::handlers::EndEarly;
 use super::round::Round;
 use crate::machine::{Machine, StartError};
 use crate::run_queue::RunQueue;
+use crate::words::ksoftirqd::Ksoftirqd;
 use quietcore_core::softirq::{Budget, KsoftirqdRound, KsoftirqdStep, Runner, VectorSet};
 use quietcore_core::{CpuId, Nanos};
 use std::thread;
@@ -43,7 +43,7 @@ impl Machine {
 
     fn run_ksoftirqd(&'static self, cpu: CpuId) {
         let _entered = self.enter();
-        self.join_own_threads();
+        let _own = self.join_own_threads();
         let ksoftirqd = self.lanes.ksoftirqd(cpu).expect("a lane has one");
         let queue = self.lanes.queue(cpu).expect("a lane has one");
         while ksoftirqd.wait(|| self.is_running()) {

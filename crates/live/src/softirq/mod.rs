@@ -14,13 +14,11 @@
 //! [`Cpu::turn`](crate::Cpu::turn) does with timers. Source: docs/design/KERNEL.md, section 5;
 //! docs/design/PROTOCOL.md, section 9.
 
-mod bell;
 mod handlers;
 mod ksoftirqd;
 mod round;
 mod run;
 
-pub(crate) use bell::Ksoftirqd;
 pub(crate) use handlers::Handlers;
 pub use handlers::{RaiseError, SoftirqRun};
 pub use quietcore_core::realtime::Awareness;

@@ -44,9 +44,8 @@ impl Machine {
     fn start_blocking_thread(&'static self) -> Result<(), SpawnError> {
         let work = move || {
             self.keep_off_isolated();
-            self.join_own_threads();
+            let _own = self.join_own_threads();
             self.blocking.work();
-            self.leave_own_threads();
         };
         let thread = std::thread::Builder::new().name("quietcore-block".to_owned()).spawn(work);
         let Err(error) = thread else { return Ok(()) };

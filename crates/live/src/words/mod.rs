@@ -12,10 +12,12 @@
 //! run_queue.rs   the doorbell, the gate, what runs   work.rs        work waits, runs, or both
 //! run_wait.rs    waiting for the end of a run        waker_cell.rs  one waker between two threads
 //! stall_record.rs what a lane runs, for reports    cycle_clock.rs the time by the cycle counter
+//! ksoftirqd.rs   asking a thread for a look, which waits otherwise
 //! ```
 
 pub(crate) mod cycle_clock;
 pub(crate) mod futex;
+pub(crate) mod ksoftirqd;
 pub(crate) mod lock;
 pub(crate) mod park;
 pub(crate) mod present_cpu;

@@ -3,13 +3,13 @@
 use crate::scene::{Gate, builder, cpu, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
-    OnPanic,
-    softirq::{Awareness, RaiseError, Runner, Vector, VectorSet},
+    Cpu, Machine, OnPanic,
+    softirq::{Awareness, RaiseError, Runner, SoftirqRun, Vector, VectorSet},
     task::{Priority, TaskOptions},
 };
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -226,5 +226,26 @@ fn a_handler_is_told_that_its_time_is_over() {
         .expect("starts");
     machine.raise(cpu(0), Vector::BLOCK).expect("it has a handler");
     assert!(wait_for(&ended), "it was never told");
+    machine.shutdown();
+}
+
+/// Goal: what a handler leaves on its lane is for another one to take at once: the lane is busy. Method: lane
+/// 0, driven by hand, runs a handler that spawns a task; lane 1 turns before the handler ends.
+#[test]
+fn a_handler_makes_its_lane_busy() {
+    let machine = Arc::new(OnceLock::<&'static Machine>::new());
+    let (inside, (sender, taken)) = (Arc::clone(&machine), channel());
+    let handler = move |_: &SoftirqRun<'_>| {
+        let machine = *inside.get().expect("it has started");
+        drop(machine.spawn(async {}).expect("it runs"));
+        let other = move || Cpu::claim(machine, cpu(1)).expect("a free lane").turn().items;
+        sender.send(thread::spawn(other).join().expect("no panic")).expect("the test waits");
+    };
+    machine.set(builder().softirq(Vector::TASKLET, handler).start().expect("starts")).expect("once");
+    let machine = machine.get().expect("it has started");
+    let mut lane = Cpu::claim(machine, cpu(0)).expect("a free lane");
+    machine.raise(cpu(0), Vector::TASKLET).expect("it has a handler");
+    let _ = lane.turn();
+    assert_eq!(wait_for(&taken), 1);
     machine.shutdown();
 }

@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 /// Longest step of a fence or a system call, in ns.
+const WORD: u64 = 25;
 const FENCE: u64 = 60;
 const SYSTEM_CALL: u64 = 900;
 
@@ -125,6 +126,8 @@ impl Sleeper for VirtualParker {
     fn prepare(&self) {
         self.host.touch("where a lane waits");
         assert_eq!(self.state.get(), ParkState::Running, "a lane parks once");
+        // A kick that comes before the word is set has no effect: what it was for is looked for after.
+        self.host.step(WORD);
         self.state.set(ParkState::Parking);
         self.host.step(FENCE);
     }

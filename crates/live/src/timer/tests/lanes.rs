@@ -3,6 +3,8 @@
 use crate::timer::{Precision, TimerHandle, TimerOptions, WouldBlock};
 use crate::{ArmError, Cpu, CpuId, Machine, Nanos};
 use core::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, ThreadId};
 
@@ -219,4 +221,56 @@ fn a_long_absence_makes_no_timer_coarser() {
     }
     drop(cpu);
     machine.shutdown();
+}
+
+/// Goal: what the end of a callback asks of others is asked before the next callback, which may be long.
+/// Method: in the first one, of a timer that a stranger armed, its lane is isolated and the timer armed anew:
+/// it goes to the other lane, which is kicked. The second one, which stays, looks for that.
+#[test]
+fn others_are_told_between_two_callbacks() {
+    let lanes = "0-1".parse().expect("a list of CPUs");
+    let machine = Machine::builder().lanes(lanes).stall_after(Duration::MAX).start().expect("it starts");
+    let (this, other) = (CpuId::default(), CpuId::new(1).expect("below the limit"));
+    let mut cpu = Cpu::claim(machine, this).expect("nobody has it");
+    let (claimed, is_claimed) = channel();
+    let waiting = thread::spawn(move || {
+        let mut cpu = Cpu::claim(machine, other).expect("nobody has it");
+        claimed.send(()).expect("the test waits");
+        while machine.is_running() {
+            let _ = cpu.turn();
+            cpu.park();
+        }
+    });
+    is_claimed.recv().expect("it begins");
+    let due = Nanos(machine.now().0 + 1_000_000);
+    machine.clock.freeze(Nanos(due.0 - 1));
+    let kicks = move || machine.metrics().cpus[other.index()].kicks;
+    let before = Arc::new(AtomicU64::new(u64::MAX));
+    let inside = Arc::clone(&before);
+    let first = machine.timer(TimerOptions::new().precision(Precision::Exact), move |run| {
+        let list = "0".parse().expect("a list of CPUs");
+        let isolated = machine.set_isolated(&list).expect("the other one is left");
+        assert!(isolated.still_running.contains(this), "it is in this callback");
+        run.timer().arm_at(Nanos(run.now().0 + 1_000)).expect("it is running");
+        inside.store(kicks(), Ordering::Relaxed);
+    });
+    let (sender, told) = channel();
+    let second = machine.timer(TimerOptions::new().deferrable().pinned(), move |_| {
+        sender.send(kicks() > before.load(Ordering::Relaxed)).expect("the test waits");
+    });
+    second.arm_at(due).expect("it is running");
+    let arm_as_stranger = || {
+        let mut here = rustix::thread::CpuSet::new();
+        here.set(this.index());
+        rustix::thread::sched_setaffinity(None, &here).expect("the test may run there");
+        first.arm_at(due)
+    };
+    let armed = thread::scope(|scope| scope.spawn(arm_as_stranger).join().expect("no panic"));
+    assert_eq!(armed, Ok(false));
+    machine.clock.freeze(Nanos(due.0 + 2_000_000));
+    assert_eq!(cpu.turn().ran, 2);
+    assert_eq!(told.try_recv(), Ok(true));
+    drop(cpu);
+    machine.shutdown();
+    waiting.join().expect("no panic");
 }

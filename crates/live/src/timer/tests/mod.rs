@@ -1,6 +1,7 @@
 //! Callback timers on a machine whose clock stands still: the tests move it, and run what is due.
 
 mod lanes;
+mod late_ends;
 mod threads;
 
 use super::{CallbackTimer, Precision, Run, TimerHandle, TimerOptions, WouldBlock};

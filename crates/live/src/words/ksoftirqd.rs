@@ -1,4 +1,7 @@
 //! How a ksoftirqd is asked, and waits to be.
+//!
+//! Race 14 of core's [lane/README.md](../../../core/src/lane/README.md): who asks rings first and kicks then,
+//! and the thread looks at its bell again after it has said that it waits; model: `models.rs`.
 
 use crate::words::park::Parker;
 use crate::words::run_queue::Doorbell;
@@ -27,7 +30,7 @@ impl Ksoftirqd {
     }
 
     /// Waits to be asked; says whether it was, and not only the machine has ended.
-    pub(super) fn wait(&self, is_running: impl Fn() -> bool) -> bool {
+    pub(crate) fn wait(&self, mut is_running: impl FnMut() -> bool) -> bool {
         while !self.asked.answer() {
             self.parker.prepare();
             if !is_running() {
@@ -43,3 +46,6 @@ impl Ksoftirqd {
         true
     }
 }
+
+#[cfg(all(test, loom))]
+mod models;
