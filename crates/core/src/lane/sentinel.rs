@@ -72,9 +72,6 @@ impl Sentinel {
     ) -> SentinelLook {
         let mut look = Look { machine, lanes, now, outcome: SentinelLook::Quiet };
         self.belief = look.judge(self.belief.after(deadline), deadline, actions);
-        if let Some(at) = actions.take_alarm() {
-            lanes.request_alarm(at, actions);
-        }
         lanes.deadline.resume(actions);
         look.outcome
     }
@@ -144,9 +141,6 @@ impl<L: RawLock, T: Copy, S: Sleeper> Look<'_, L, T, S> {
     /// Whether all lanes sleep, as they may.
     fn all_asleep(&self) -> AllAsleep {
         let policy = self.lanes.deadline.policy();
-        if policy.is_never() {
-            return AllAsleep::Until(None);
-        }
         let is_active = |spare| self.machine.hierarchy().is_active(spare);
         let is_any_active = self.lanes.spares.first().is_some_and(is_active);
         if is_any_active || self.machine.is_any_stopped_in_record(self.now) {

@@ -255,9 +255,9 @@ impl<S: Sleeper> LaneTable<S> {
         }
     }
 
-    /// `cpu` is offline: its owner leaves the slot, which the world may then give to another thread.
-    pub fn handle_leave<L: RawLock, T: Copy>(&self, machine: &Machine<L, T>, cpu: CpuId) {
-        self.slot(cpu).into_iter().for_each(|slot| slot.doze.end());
+    /// A CPU is offline: its owner, which [refuses kicks](super::Lane::refuse_kicks), leaves the slot, and the
+    /// world may then give it to another thread.
+    pub fn handle_leave<L: RawLock, T: Copy>(&self, machine: &Machine<L, T>) {
         self.renew_standalone(machine);
     }
 

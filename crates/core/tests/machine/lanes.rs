@@ -8,8 +8,11 @@ use quietcore_core::lane::{
     Helper, IdleUntil, Kick, Lane, LaneContext, LaneSlot, LaneTable, Sentinel, SentinelCall, SentinelLook,
     Sleeper,
 };
+use quietcore_core::place::Policy;
 use quietcore_core::tmigr::CpuState;
-use quietcore_core::{Arm, BaseId, BaseKind, Context, CpuId, CpuSet, Nanos, Settings, TimerOptions};
+use quietcore_core::{
+    Arm, BaseId, BaseKind, Context, CpuId, CpuSet, Expiry, Nanos, Settings, StallPolicy, TimerOptions,
+};
 use std::cell::Cell;
 
 /// `stall_after` of the usual settings, and the tick after which the sentinel looks, in ms.
@@ -26,7 +29,7 @@ struct NotedPlace {
 
 impl Sleeper for NotedPlace {
     fn prepare(&self) {
-        self.waits.set(true);
+        assert!(!self.waits.replace(true), "it waits already");
     }
 
     fn finish(&self) {
@@ -61,7 +64,10 @@ struct Lanes {
 
 impl Lanes {
     fn new(count: u16) -> Self {
-        let settings = Settings::default();
+        Self::with(count, Settings::default())
+    }
+
+    fn with(count: u16, settings: Settings) -> Self {
         let range = |from: u16, count| CpuSet::range(cpu(usize::from(from)), count).expect("few");
         let table = LaneTable::new(&range(0, count), &range(count, 1), &settings, |_| NotedPlace::default());
         let mut scene = Scene::new(usize::from(count) + 1, settings);
@@ -236,7 +242,7 @@ fn a_doze_ends_with_what_is_due() {
     let _ = lanes.idle(0, Nanos(1));
     lanes.wake(0, Nanos(2));
     let exact = lanes.scene.add_exact(TimerOptions::new(), 1);
-    let at = quietcore_core::Expiry::at(400);
+    let at = Expiry::at(400);
     let _ = lanes.scene.arm_as(exact, at, Context::near(cpu(0), Nanos(0)));
     assert_eq!(lanes.idle(0, Nanos(3)), IdleUntil::Stay { until: Nanos(400) });
 }
@@ -248,7 +254,7 @@ fn a_sleeper_wakes_up_for_its_exact_timers() {
     let mut lanes = Lanes::new(2);
     lanes.arm(8 * TICK, Context::on(cpu(1), ms(0)));
     let exact = lanes.scene.add_exact(TimerOptions::new(), 2);
-    let at = quietcore_core::Expiry::at(12_345_678);
+    let at = Expiry::at(12_345_678);
     let _ = lanes.scene.arm_as(exact, at, Context::on(cpu(1), ms(0)));
     assert_eq!(lanes.sleep(1, 0), Some(Nanos(12_345_678)));
 }
@@ -335,7 +341,7 @@ fn a_lane_that_left_is_not_asked_to_help() {
     assert!(!lanes.slot(0).is_standalone());
     lanes.scene.machine.offline(cpu(0), ms(1), &mut lanes.scene.actions).expect("lane 1 is left");
     let _ = lanes.kicked();
-    lanes.table.handle_leave(&lanes.scene.machine, cpu(0));
+    lanes.table.handle_leave(&lanes.scene.machine);
     lanes.slot(0).world.is_vacant.set(true);
     lanes.scene.actions.kick(cpu(0));
     assert_eq!(lanes.kicked(), [1, 1, 0], "CPU 0 once, for what may be on its bases");
@@ -411,7 +417,7 @@ fn a_lane_that_was_kicked_must_turn() {
         kicks.push(lanes.kicked());
         now = lanes.word().expect("it looks again");
     }
-    assert!(kicks.iter().any(|kicks| *kicks == [1, 1, 1]), "in the end all are woken: {kicks:?}");
+    assert_eq!(kicks, [[1, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]], "the same again, then all");
 }
 
 /// Goal: a deadline that a lane held while the sentinel woke up stays. Method: it looks before the word's
@@ -505,7 +511,7 @@ fn a_kick_of_the_helper_pulls_its_deadline() {
     let _ = scene.arm(timer, 1, Context::near(cpu(1), ms(1)));
     assert_eq!(helper.handle_idle(&scene.machine, ms(1)), Some(ms(2)));
     let exact = scene.add_exact(TimerOptions::new(), 2);
-    let at = quietcore_core::Expiry::at(1_250_000);
+    let at = Expiry::at(1_250_000);
     let _ = scene.arm_as(exact, at, Context::near(cpu(0), ms(1)));
     assert_eq!(scene.actions.take_alarm(), None);
     while let Some(kicked) = scene.actions.take_kick() {
@@ -581,4 +587,214 @@ fn who_asks_for_more_can_be_kicked() {
         lane.handle_idle(at, ms(1), asks, actions)
     });
     assert_eq!(kick, Some(Kick::Woke));
+}
+
+/// Goal: a lane does not wait while it has collected timers that a turn left over. Method: it has collected
+/// one, and goes idle.
+#[test]
+fn a_lane_with_collected_timers_does_not_wait() {
+    let mut lanes = Lanes::new(1);
+    lanes.arm(TICK, Context::on(cpu(0), ms(0)));
+    lanes.act(0, |lane, at, _| at.machine.collect_due(&mut lane.turn, ms(3)));
+    for _ in 0..8 {
+        assert_eq!(lanes.idle(0, ms(3)), IdleUntil::Stay { until: ms(3) });
+        lanes.wake(0, ms(3));
+    }
+}
+
+/// Goal: a lane that waits and blocks is awake first, and looks around. Method: it sleeps, and blocks.
+#[test]
+fn a_lane_that_waits_and_blocks_wakes_up() {
+    let mut lanes = Lanes::new(1);
+    let _ = lanes.sleep(0, 0);
+    let look = lanes.act(0, |lane, at, actions| lane.handle_block(at, ms(1), actions));
+    assert!(look.looked_around && lanes.lanes[0].is_awake() && !lanes.slot(0).world.is_waiting());
+}
+
+/// Goal: the last lane awake that blocks asks for the alarm before it leaves the stall deadline: its thread
+/// may be stopped right after. Method: a timer in 20 ms; the word, before the actions are carried out.
+#[test]
+fn an_alarm_is_asked_for_before_the_deadline_is_left() {
+    let mut lanes = Lanes::new(1);
+    lanes.arm(20 * TICK, Context::near(cpu(0), ms(0)));
+    let _ = lanes.act(0, |lane, at, actions| lane.handle_block(at, ms(0), actions));
+    assert_eq!(lanes.word(), Some(ms(21)));
+}
+
+/// Goal: a lane that could not return yet, or that is isolated, holds no stall deadline. Method: its record
+/// is held by a thread that was stopped; it has been isolated meanwhile.
+#[test]
+fn only_a_lane_that_is_back_is_watched() {
+    for is_isolated in [false, true] {
+        let mut lanes = Lanes::new(2);
+        let _ = lanes.act(1, |lane, at, actions| lane.handle_block(at, ms(1), actions));
+        let _ = lanes.sleep(0, 1);
+        if is_isolated {
+            lanes.isolate("1", 1);
+        }
+        let _ = lanes.table.deadline().take();
+        let lock = lanes.scene.lock_of_books(1);
+        let mut returns = || lanes.act(1, |lane, at, actions| lane.handle_return(at, ms(50), actions));
+        if is_isolated {
+            returns()
+        } else {
+            lock.while_frozen(returns)
+        }
+        assert_eq!(lanes.word(), None, "it is isolated: {is_isolated}");
+    }
+}
+
+/// Goal: a lane that is idle in the hierarchy, and goes idle again, still is, and wakes up for its own.
+/// Method: it sleeps for a timer of its own, and looks shortly before that.
+#[test]
+fn a_sleeper_that_goes_idle_again_sleeps() {
+    let mut lanes = Lanes::new(1);
+    lanes.arm(40 * TICK, Context::on(cpu(0), ms(0)));
+    assert_eq!(lanes.sleep(0, 0), Some(ms(41)));
+    assert_eq!(lanes.idle(0, Nanos(ms(41).0 - 1)), IdleUntil::Sleep { until: Some(ms(41)) });
+    let mut lanes = Lanes::new(2);
+    assert_eq!(lanes.sleep(0, 0), None);
+    assert_eq!(lanes.idle(0, ms(20)), IdleUntil::Sleep { until: None }, "lane 1 is silent, and not its task");
+}
+
+/// Goal: a lane never waits until a moment that is over. Method: an exact timer that is due.
+#[test]
+fn no_wait_ends_in_the_past() {
+    let mut lanes = Lanes::new(1);
+    let exact = lanes.scene.add_exact(TimerOptions::new(), 1);
+    let _ = lanes.scene.arm_as(exact, Expiry::at(ms(1).0), Context::on(cpu(0), ms(0)));
+    for _ in 0..8 {
+        assert_eq!(lanes.idle(0, ms(5)), IdleUntil::Stay { until: ms(5) });
+        lanes.wake(0, ms(5));
+    }
+}
+
+/// Goal: a lane whose doze lasted to its end, to the nanosecond, sleeps the next time. Method: waits that are
+/// cut short, until one is a doze.
+#[test]
+fn a_doze_to_the_end_is_followed_by_sleep() {
+    let mut lanes = Lanes::new(1);
+    let dozes = (0..64).find_map(|step| {
+        let now = Nanos(ms(1).0 + step * 5_000);
+        let until = lanes.idle(0, now);
+        if let IdleUntil::Stay { until } = until {
+            return Some(until);
+        }
+        lanes.wake(0, Nanos(now.0 + 1_000));
+        lanes.act(0, |lane, _, _| lane.handle_work(Nanos(now.0 + 1_000)));
+        None
+    });
+    let until = dozes.expect("short waits are dozes");
+    lanes.wake(0, until);
+    assert_eq!(lanes.idle(0, until), IdleUntil::Sleep { until: None });
+}
+
+/// Goal: a lane that was kicked for what an absent one has must turn, though it does not know why. Method:
+/// lane 0 has blocked, lane 1 sleeps and swallows its kick.
+#[test]
+fn a_lane_that_was_kicked_for_an_absent_one_must_turn() {
+    let mut lanes = Lanes::new(2);
+    let _ = lanes.sleep(1, 0);
+    let _ = lanes.act(0, |lane, at, actions| lane.handle_block(at, ms(0), actions));
+    lanes.arm(20 * TICK, Context::near(cpu(0), ms(0)));
+    let _ = lanes.kicked();
+    let _ = lanes.sentinel_looks(ms(21));
+    assert_eq!(lanes.kicked(), [0, 1, 0]);
+    let again = lanes.word().expect("it looks whether that lane turns");
+    let _ = lanes.sentinel_looks(again);
+    assert_ne!(lanes.kicked(), [0, 0, 0], "another one, or the same again");
+}
+
+/// Goal: a lane that sleeps beyond a pinned timer of its own is not taken for stuck: no other could run that.
+/// Method: one at 10 ms, and one in 50 ms that others could run.
+#[test]
+fn who_oversleeps_a_pinned_timer_is_left_alone() {
+    let mut lanes = Lanes::new(1);
+    let timer = lanes.scene.add(TimerOptions::new().pinned(), 1);
+    let _ = lanes.scene.arm_as(timer, Arm::at(ms(9)), Context::on(cpu(0), ms(0)));
+    lanes.arm(50 * TICK, Context::on(cpu(0), ms(0)));
+    assert_eq!(lanes.sleep(0, 0), Some(ms(10)));
+    let _ = lanes.kicked();
+    assert_eq!(lanes.sentinel_looks(ms(10 + STALL)), SentinelLook::Quiet);
+    assert_eq!(lanes.kicked(), [0, 0]);
+}
+
+/// Goal: the thread of an isolated lane that comes is watched by no one, and watches none. Method: it claims
+/// its place while lane 0 sleeps, and looks around while lane 0 is silent.
+#[test]
+fn an_isolated_lane_watches_none() {
+    let mut lanes = Lanes::new(2);
+    lanes.isolate("1", 0);
+    for now in 1..30 {
+        assert_eq!(lanes.tick(1, now), 0);
+    }
+    let mut lanes = Lanes::new(2);
+    lanes.isolate("1", 0);
+    let _ = lanes.sleep(0, 0);
+    let word = lanes.word();
+    lanes.table.handle_claim(&lanes.scene.machine, cpu(1), ms(1), &mut lanes.scene.actions);
+    assert_eq!(lanes.word(), word);
+}
+
+/// Goal: what a look left undone is done by the lanes, also where none is ever marked. Method: a mark that
+/// did not get the record, with no limit for silence.
+#[test]
+fn repairs_are_made_where_no_lane_is_marked() {
+    let mut lanes = Lanes::with(2, Settings { stall: StallPolicy::NEVER, ..Settings::default() });
+    let lock = lanes.scene.lock_of_books(1);
+    let _ = lock.while_frozen(|| lanes.scene.mark(1));
+    assert!(lanes.scene.machine.watches_stalled(cpu(0), ms(1)));
+    let (_, _) = (lanes.tick(0, 1), lanes.tick(0, 2));
+    assert!(!lanes.scene.machine.watches_stalled(cpu(0), ms(2)));
+}
+
+/// Goal: where CPUs do not pull, each lane looks after itself, and the sentinel has no one to watch. Method:
+/// the other policies.
+#[test]
+fn lanes_that_do_not_pull_are_not_watched() {
+    for policy in [Policy::Push, Policy::Stay] {
+        let lanes = Lanes::with(2, Settings { policy, ..Settings::default() });
+        assert!(lanes.slot(0).is_standalone() && lanes.slot(1).is_standalone(), "{policy:?}");
+        assert_eq!(lanes.word(), None, "{policy:?}");
+    }
+}
+
+/// Goal: isolating while all lanes sleep makes the sentinel look no sooner. Method: two that sleep.
+#[test]
+fn isolating_sleepers_wakes_no_sentinel() {
+    let mut lanes = Lanes::new(2);
+    let (_, _) = (lanes.sleep(0, 0), lanes.sleep(1, 0));
+    let word = lanes.word();
+    lanes.isolate("1", 1);
+    assert_eq!(lanes.word(), word);
+}
+
+/// Goal: an isolated lane that has collected timers, or waits, is to turn. Method: neither, one, the other.
+#[test]
+fn an_isolated_lane_with_collected_timers_is_not_quiet() {
+    let mut lanes = Lanes::new(2);
+    lanes.isolate("1", 0);
+    let is_quiet = |lanes: &Lanes| lanes.lanes[1].is_quiet(lanes.slot(1));
+    assert!(is_quiet(&lanes));
+    lanes.arm(TICK, Context::on(cpu(1), ms(0)));
+    lanes.act(1, |lane, at, _| at.machine.collect_due(&mut lane.turn, ms(3)));
+    assert!(!is_quiet(&lanes), "it has collected one");
+    let mut lanes = Lanes::new(2);
+    lanes.isolate("1", 0);
+    let _ = lanes.idle(1, ms(1));
+    assert!(!is_quiet(&lanes), "it waits");
+}
+
+/// Goal: the helper is awake in the hierarchy after each time that it woke up. Method: twice.
+#[test]
+fn a_helper_wakes_up_again() {
+    let mut scene = Scene::of(1);
+    scene.idle(0, 0);
+    let mut helper = Helper::new(cpu(0));
+    for now in [1, 2] {
+        helper.handle_wake(&scene.machine, ms(now));
+        assert_eq!(scene.cpu_state(0), CpuState::Awake);
+        assert_eq!(helper.handle_idle(&scene.machine, ms(now)), None);
+        assert_eq!(scene.cpu_state(0), CpuState::Parked);
+    }
 }

@@ -97,7 +97,7 @@ impl Machine {
             self.core.offline(slot.cpu(), now, actions)
         })
         .expect("a lane's CPU is online, and a spare is left for housekeeping");
-        self.lanes.table().handle_leave(&self.core, slot.cpu());
+        self.lanes.table().handle_leave(&self.core);
         slot.world.release();
         self.choose_hosts();
         let unsettled = self.queues().handle_leave(slot.cpu());

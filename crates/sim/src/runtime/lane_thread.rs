@@ -112,7 +112,7 @@ impl RuntimeWorld {
             let mut timers = self.timers.borrow_mut();
             timers.iter_mut().for_each(|timer| timer.leave(slot.cpu(), now.0));
         }
-        self.lanes.handle_leave(&self.machine, slot.cpu());
+        self.lanes.handle_leave(&self.machine);
         slot.world.parker.release();
         let unsettled = self.queues().handle_leave(slot.cpu());
         self.control.unlock();
