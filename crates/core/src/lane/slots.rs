@@ -255,7 +255,7 @@ impl<S: Sleeper> LaneTable<S> {
         }
     }
 
-    /// A CPU is offline: its owner, which [refuses kicks](super::Lane::refuse_kicks), leaves the slot, and the
+    /// A CPU is offline: its owner, which [refuses kicks](super::Lane::refuse_kicks), leaves the slot. The
     /// world may then give it to another thread.
     pub fn handle_leave<L: RawLock, T: Copy>(&self, machine: &Machine<L, T>) {
         self.renew_standalone(machine);
