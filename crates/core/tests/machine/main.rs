@@ -2,6 +2,7 @@
 //! a timer (never early, never twice, never lost, late by no more than it may be) against a list.
 
 mod absence;
+mod budgets;
 mod busy;
 mod contract;
 mod counters;
@@ -12,6 +13,7 @@ mod lanes;
 mod lock;
 mod missed_wakeup;
 mod policies;
+mod refusals;
 mod scene;
 mod sentinel;
 mod turns;
