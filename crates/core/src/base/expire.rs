@@ -391,7 +391,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     fn finish_adopted(&self, expired: ExpiredTimer<T>, adopter: CpuId, context: BaseCaller) -> Finished {
         let mut onto = BaseId { cpu: adopter, ..expired.base };
         loop {
-            let (mut old, mut new) = self.lock_pair(expired.base, onto, context.cpu);
+            let (mut old, mut new) =
+                self.lock_same_kind(expired.base.cpu, onto.cpu, expired.base.kind, context);
             if old.adopter.is_none() {
                 let may_take = self.may_take(expired.runner, expired.base);
                 let (token, change) = old.end(&expired, context.now, may_take);

@@ -106,7 +106,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         Some(evacuated)
     }
 
-    fn lock_same_kind(
+    /// Locks a base and the one that gets its timers, which takes its clock to the present for them.
+    pub(super) fn lock_same_kind(
         &self,
         from: CpuId,
         onto: CpuId,

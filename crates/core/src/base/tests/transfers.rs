@@ -163,3 +163,35 @@ fn an_evacuation_does_not_delay_what_is_due() {
     assert_eq!(ran, [2, 1]);
     bases.check();
 }
+
+/// Goal: timers that change their CPU are as little late as if they were armed there: the clock of the base
+/// that gets them is taken to the present first. Method: 100,000 ticks after anything happened on CPU 0 a
+/// timer of CPU 1 goes there, three ticks ahead: with an adoption, an evacuation, or the end of its run on a
+/// base that was adopted long before.
+#[test]
+fn a_base_that_gets_timers_takes_its_clock_to_the_present() {
+    const NOW: u64 = 100_000;
+    for way in 0..3 {
+        let mut bases = bases(2);
+        let (_, timer) = add(&mut bases, 1);
+        let _ = bases.arm_tick(timer, Tick(1), global(1), at(0));
+        let (_, mut runs) = start_all(&bases, global(1), at(2));
+        let run = runs.pop().expect("it ran");
+        let arm = || assert_eq!(bases.arm_tick(timer, Tick(NOW + 3), global(1), at(NOW)).base, global(1));
+        if way == 2 {
+            let _ = bases.adopt(CpuId(1), CpuId(0), at(2));
+            arm();
+            assert_eq!(bases.finish(run, at(NOW)).base, global(0));
+        } else {
+            let _ = bases.finish(run, at(2));
+            arm();
+            let moved = match way {
+                0 => bases.adopt(CpuId(1), CpuId(0), at(NOW)).moved,
+                _ => bases.evacuate(CpuId(1), CpuId(0), 9, at(NOW)).expect("it is online").moved,
+            };
+            assert_eq!(moved, 1);
+        }
+        assert_eq!(bases.next_expiry(global(0)), Some(Nanos((NOW + 4) * TICK)), "{way}");
+        bases.check();
+    }
+}
