@@ -124,7 +124,7 @@ mod tests {
 
     /// Goal: kicks come out once each, lowest first, and may be asked for again; the last CPU of a machine is
     /// in. Method: machines around the sizes of the words; the same CPUs twice, in a wrong order, then a low
-    /// one when higher ones are taken.
+    /// one when higher ones are taken, and the last one alone.
     #[test]
     fn kicks_of_every_word_come_out_in_order() {
         for limit in [1_u16, 63, 64, 65, 128, 129, 300] {
@@ -143,6 +143,9 @@ mod tests {
             assert_eq!(actions.take_kick(), Some(CpuId(0)), "{limit} CPUs");
             actions.set_alarm(Nanos(5));
             assert!(!actions.is_empty() && actions.take_alarm() == Some(Nanos(5)) && actions.is_empty());
+            actions.kick(CpuId(limit - 1));
+            assert!(!actions.is_empty() && actions.take_kick() == Some(CpuId(limit - 1)));
+            assert!(actions.is_empty(), "{limit} CPUs");
         }
     }
 }

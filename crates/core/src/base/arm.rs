@@ -257,9 +257,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         if !timer.shared().word.load().is_at(request.onto) {
             return Err(Retry::Moved);
         }
-        if let Some(adopter) = base.adopter
-            && !base.runs.is_running(timer.address())
-        {
+        // If it runs, it stays here all the same: `arm_across` sees to that.
+        if let Some(adopter) = base.adopter {
             return Err(Retry::Adopted(adopter));
         }
         Ok(base.arm(timer, request))

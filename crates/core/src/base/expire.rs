@@ -410,16 +410,15 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
     }
 
-    /// Ends a run and pops the next timer in one lock hold. When the token was lost and the end of the run
-    /// gives another one, `token` is that.
+    /// Ends a run and pops the next timer in one lock hold.
     ///
-    /// `Err` gives the run back when it or the token is of another time: then its end is for
+    /// `Err` gives the run back when the token was lost, or the base was adopted: then its end is for
     /// [`finish`](Self::finish).
     #[inline]
     pub(crate) fn finish_and_pop_with<R>(
         &self,
         expired: ExpiredTimer<T>,
-        token: &mut RunnerToken,
+        token: &RunnerToken,
         context: BaseCaller,
         take: impl FnOnce(T, TimerName<T>) -> R,
     ) -> Result<Popped<T, R>, ExpiredTimer<T>> {
@@ -432,11 +431,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             drop(base);
             return Err(expired);
         }
-        let may_take = self.may_take(expired.runner, expired.base);
-        let (fresh, end) = base.end(&expired, context.now, may_take);
-        if let Some(fresh) = fresh {
-            *token = fresh;
-        }
+        // What has waited for the end is for the holder of the token: no other one is given.
+        let (_, end) = base.end(&expired, context.now, false);
         let (run, change) = base.pop(token, |run| take(run.payload, self.name(run)));
         drop(base);
         Ok(self.popped(run, end.and(change), token))

@@ -155,9 +155,7 @@ impl<T> Runs<T> {
     /// The run of `timer` has ended; what it waited for. A timer that became due is not `Ready` yet.
     #[inline]
     pub(super) fn end(&mut self, timer: NonZeroUsize) -> Option<Wait<T>> {
-        let is_it =
-            |record: &RunRecord<T>| record.timer == timer && matches!(record.state, RunState::Running { .. });
-        match self.remove(is_it)?.state {
+        match self.remove(|record| record.timer == timer)?.state {
             RunState::Running { wait, .. } => Some(wait),
             RunState::Ready(_) => None,
         }

@@ -243,6 +243,24 @@ mod tests {
         assert_eq!(round.next(false, limit), LaneStep::Donate(packets));
     }
 
+    /// Goal: how long a vector was held back ends when all of them have run, elsewhere too: the next time it
+    /// is held back for as long again. Method: held back, run by ksoftirqd, and raised again after the limit.
+    #[test]
+    fn a_quiet_round_ends_what_was_held_back() {
+        let packets = VectorSet::from(Vector::NET_RX);
+        let claims = raised(packets);
+        let mut lane = LaneSoftirqs::new(LIMIT);
+        let held = LaneStep::End(Left { to_ksoftirqd: true, to_lane: false, deferred: 1 });
+        let mut round = lane.begin(&claims, || Nanos(0)).expect("it is pending");
+        assert_eq!(round.next(true, Nanos(0)), held);
+        assert_eq!(claims.claim(Runner::Ksoftirqd, packets), packets);
+        let _ = claims.finish(Runner::Ksoftirqd);
+        assert!(lane.begin(&claims, || Nanos(10)).is_none());
+        assert_eq!(claims.raise(packets), Raise::News);
+        let mut round = lane.begin(&claims, || LIMIT).expect("it is pending");
+        assert_eq!(round.next(true, LIMIT), held);
+    }
+
     /// Goal: ksoftirqd runs what may move, leaves to the lane what that runs, and takes another round when
     /// its budget is used. Method: passes that raise again.
     #[test]

@@ -1,7 +1,7 @@
 //! Timers whose run is over when they are handed out: nothing waits for the end of it.
 
 use super::super::{Cancelled, TimerName};
-use super::{BaseId, CpuId, Nanos, TICK, TestBases, TimerId, TimerOptions, TimerRef};
+use super::{BaseId, CpuId, Nanos, RunnerToken, TICK, TestBases, TimerId, TimerOptions, TimerRef};
 use super::{add, at, bases, global, local, start_all};
 use alloc::vec::Vec;
 use quietcore_wheel::{Expiry, Tick};
@@ -67,7 +67,7 @@ fn something_is_taken_of_each_timer_while_it_is_pending() {
     for (_, timer) in timers {
         let _ = bases.arm_tick(timer, Tick(1), local(0), at(0));
     }
-    let mut token = bases.collect_and_take(local(0), CpuId(0), at(2)).expect("due");
+    let token = bases.collect_and_take(local(0), CpuId(0), at(2)).expect("due");
     let mut seen = Vec::new();
     let mut take = |payload: u32, name| {
         let (id, timer) = timers[payload as usize - 10];
@@ -78,10 +78,10 @@ fn something_is_taken_of_each_timer_while_it_is_pending() {
     };
     let (first, taken) = bases.pop_with(&token, at(2), &mut take).expired.expect("due");
     assert_eq!(taken, first.payload() + 100);
-    let next = bases.finish_and_pop_with(first, &mut token, at(2), &mut take).expect("the token is held");
+    let next = bases.finish_and_pop_with(first, &token, at(2), &mut take).expect("the token is held");
     let (second, taken) = next.expired.expect("due");
     assert_eq!(taken, second.payload() + 100);
-    let next = bases.finish_and_pop_with(second, &mut token, at(2), &mut take).expect("the token is held");
+    let next = bases.finish_and_pop_with(second, &token, at(2), &mut take).expect("the token is held");
     assert!(next.expired.is_none());
     seen.sort_unstable();
     assert_eq!(seen, [10, 11]);
@@ -96,11 +96,11 @@ fn a_detached_run_that_lost_its_token() {
         let (_, timer) = add_detached(&mut bases, payload);
         let _ = bases.arm_tick(timer, Tick(1), global(0), at(0));
     }
-    let mut stuck = bases.collect_and_take(global(0), CpuId(0), at(2)).expect("due");
+    let stuck = bases.collect_and_take(global(0), CpuId(0), at(2)).expect("due");
     let first = bases.pop(&stuck, at(2)).expired.expect("due");
     let _ = bases.lock(global(0), None).revoke();
     let token = bases.collect_and_take(global(0), CpuId(1), at(3)).expect("overdue");
-    let popped = bases.finish_and_pop(first, &mut stuck, at(3)).expect("there is nothing to end");
+    let popped = bases.finish_and_pop(first, &stuck, at(3)).expect("there is nothing to end");
     assert!(popped.expired.is_none(), "it has no token");
     assert!(bases.pop(&token, at(3)).expired.is_some());
     bases.check();
@@ -146,4 +146,55 @@ fn an_exact_timer_can_be_detached() {
     assert!(runs.iter().all(|expired| expired.is_detached()));
     assert_eq!(running(&bases, local(0)), 0);
     bases.check();
+}
+
+/// Takes further detached timers in one lock hold; their payloads.
+fn take_more(bases: &TestBases, token: &RunnerToken, now: u64) -> Vec<u32> {
+    let mut taken = Vec::new();
+    let (count, _) = bases.pop_detached_with(token, 9, at(now), |payload, _, _| taken.push(payload));
+    assert_eq!(count as usize, taken.len());
+    taken
+}
+
+/// Goal: detached timers that are taken together overtake none that is to run before them. Method: an exact
+/// timer is due with one; then one that has waited for the end of its run.
+#[test]
+fn detached_timers_that_are_taken_together_overtake_none() {
+    let mut bases = bases(2);
+    let ((_, ordinary), (_, detached)) = (add(&mut bases, 1), add_detached(&mut bases, 2));
+    let id = bases.add_exact(TimerOptions::new(), 3);
+    let exact = bases.timer(id).expect("just made");
+    let _ = bases.arm_tick(ordinary, Tick(1), global(0), at(0));
+    let (_, mut runs) = start_all(&bases, global(0), at(2));
+    let _ = bases.arm_tick(ordinary, Tick(3), global(0), at(2));
+    assert!(start_all(&bases, global(0), at(5)).1.is_empty(), "it still runs");
+    let _ = bases.arm_tick(detached, Tick(6), global(0), at(5));
+    let _ = bases.arm(exact, Expiry::at(6 * TICK), global(0), at(5));
+    let token = bases.collect_and_take(global(0), CpuId(1), at(8)).expect("due");
+    assert_eq!(take_more(&bases, &token, 8), [], "the exact one is first");
+    let expired = bases.pop(&token, at(8)).expired.expect("due");
+    assert_eq!(expired.payload(), 3);
+    let _ = bases.finish(runs.pop().expect("it ran"), at(8));
+    assert_eq!(take_more(&bases, &token, 8), [], "what has waited for its run is first");
+    let waited = bases.pop(&token, at(8)).expired.expect("due");
+    assert_eq!(waited.payload(), 1);
+    assert_eq!(take_more(&bases, &token, 8), [2]);
+    let _ = (bases.finish(expired, at(8)), bases.finish(waited, at(8)));
+    bases.check();
+}
+
+/// Goal: a CPU whose token was taken away takes no further detached timers. Method: two are due; the token is
+/// given to another CPU.
+#[test]
+fn who_lost_the_token_takes_no_more_detached_timers() {
+    let mut bases = bases(2);
+    for payload in 0..2 {
+        let (_, timer) = add_detached(&mut bases, payload);
+        let _ = bases.arm_tick(timer, Tick(1), global(0), at(0));
+    }
+    let stale = bases.collect_and_take(global(0), CpuId(0), at(2)).expect("due");
+    let _ = bases.lock(global(0), None).revoke();
+    let token = bases.collect_and_take(global(0), CpuId(1), at(3)).expect("overdue");
+    assert_eq!(take_more(&bases, &stale, 3), []);
+    assert_eq!(take_more(&bases, &token, 3).len(), 2);
 }

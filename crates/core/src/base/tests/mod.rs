@@ -7,7 +7,7 @@ mod races;
 mod rules;
 mod script;
 mod threads;
-
+mod tokens;
 mod transfers;
 
 use super::arm::{ArmOutcome, FastArm};
@@ -73,7 +73,7 @@ impl<L: RawLock> Bases<L, u32> {
     fn finish_and_pop(
         &self,
         expired: ExpiredTimer<u32>,
-        token: &mut RunnerToken,
+        token: &RunnerToken,
         context: BaseCaller,
     ) -> Result<PlainPopped, ExpiredTimer<u32>> {
         self.finish_and_pop_with(expired, token, context, |_, _| ()).map(PlainPopped::from)
@@ -130,11 +130,11 @@ fn start_all(
 /// Runs all that is due in `id`, and returns their payloads.
 fn run_all(bases: &TestBases, id: BaseId, context: BaseCaller) -> Vec<u32> {
     let mut ran = Vec::new();
-    while let Some(mut token) = bases.collect_and_take(id, CpuId(0), context) {
+    while let Some(token) = bases.collect_and_take(id, CpuId(0), context) {
         let mut next = bases.pop(&token, context).expired;
         while let Some(expired) = next {
             ran.push(expired.payload());
-            next = bases.finish_and_pop(expired, &mut token, context).expect("the token is held").expired;
+            next = bases.finish_and_pop(expired, &token, context).expect("the token is held").expired;
         }
     }
     ran

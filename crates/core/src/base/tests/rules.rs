@@ -214,6 +214,20 @@ fn a_timer_changes_its_base_unless_it_runs_or_stays_in_its_bucket() {
     bases.check();
 }
 
+/// Goal: whether a timer stays in its bucket is judged by the present, not by a clock that stood still: one
+/// whose bucket has become too coarse goes to the CPU that arms it. Method: armed 1000 ticks ahead, and again
+/// when ten are left, for another tick of the same bucket.
+#[test]
+fn a_bucket_is_judged_by_the_present() {
+    let mut bases = bases(2);
+    let (_, timer) = add(&mut bases, 1);
+    let armed_on = |tick, onto, now| bases.arm_tick(timer, Tick(tick), onto, at(now)).base;
+    assert_eq!(armed_on(1000, global(0), 0), global(0));
+    assert_eq!(armed_on(1001, global(1), 0), global(0), "same bucket");
+    assert_eq!(armed_on(1000, global(1), 990), global(1), "there is a finer one by now");
+    assert_eq!(bases.next_expiry(global(1)), Some(Nanos(1001 * TICK)));
+}
+
 /// Goal: a timer is never concurrent with itself, and one that was due meanwhile runs at once when the run
 /// ends (interleaving I4). Method: re-armed while it runs, collected by another CPU, with and without a
 /// cancel.
@@ -256,7 +270,7 @@ fn a_token_that_was_revoked_hands_out_nothing() {
         let (_, timer) = add(&mut bases, payload);
         let _ = bases.arm_tick(timer, Tick(payload.into()), global(0), at(0));
     }
-    let mut stuck = bases.collect_and_take(global(0), CpuId(0), at(5)).expect("due");
+    let stuck = bases.collect_and_take(global(0), CpuId(0), at(5)).expect("due");
     let first = bases.pop(&stuck, at(5)).expired.expect("due");
     assert!(bases.collect_and_take(global(0), CpuId(1), at(6)).is_none(), "somebody runs it");
     assert_eq!(bases.next_global(CpuId(0)), None);
@@ -269,7 +283,7 @@ fn a_token_that_was_revoked_hands_out_nothing() {
     let token = bases.collect_and_take(global(0), CpuId(1), at(7)).expect("overdue");
     let second = bases.pop(&token, at(7)).expired.expect("left");
     // The first one comes back: it ends its run and gets nothing.
-    let back = bases.finish_and_pop(first, &mut stuck, at(8)).expect_err("the token was taken back");
+    let back = bases.finish_and_pop(first, &stuck, at(8)).expect_err("the token was taken back");
     assert!(bases.finish(back, at(8)).token.is_none());
     let third = bases.pop(&token, at(8)).expired.expect("left");
     assert_eq!([second.payload(), third.payload()], [1, 2]);

@@ -331,9 +331,9 @@ impl Rig {
         let index = if self.runs.is_empty() { return } else { run % self.runs.len() };
         let base = self.runs[index].1.base();
         let Some(at) = self.tokens.iter().position(|token| token.base == base) else { return };
-        let mut token = self.tokens.swap_remove(at);
+        let token = self.tokens.swap_remove(at);
         let Some(expired) = self.take_run(run) else { return };
-        match self.bases.finish_and_pop(expired, &mut token, self.context()) {
+        match self.bases.finish_and_pop(expired, &token, self.context()) {
             Ok(popped) => {
                 if let Some(expired) = popped.expired {
                     self.tokens.push(token);

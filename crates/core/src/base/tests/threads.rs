@@ -119,7 +119,7 @@ impl World {
         while let Some(mut expired) = next {
             self.run(&expired, cpu, dice);
             if dice.roll(2) == 0 {
-                match self.bases.finish_and_pop(expired, &mut token, self.context(cpu)) {
+                match self.bases.finish_and_pop(expired, &token, self.context(cpu)) {
                     Ok(popped) => {
                         next = popped.expired;
                         continue;

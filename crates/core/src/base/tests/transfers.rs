@@ -135,7 +135,7 @@ fn an_isolated_cpu_is_evacuated() {
 }
 
 /// Goal: a timer that was due while it ran is due at once when the run ends, also when an evacuation came
-/// between. Method: wheel and exact; one tick is not waited for.
+/// between. Method: wheel and exact; one tick is not waited for, and the exact one is due just then.
 #[test]
 fn an_evacuation_does_not_delay_what_is_due() {
     let mut bases = bases(2);
@@ -149,9 +149,11 @@ fn an_evacuation_does_not_delay_what_is_due() {
     arm_both(0);
     let (_, runs) = start_all(&bases, global(1), at(2));
     arm_both(2);
+    let _ = bases.arm(exact, Expiry::at(5 * TICK), global(1), at(2));
     bases.lock(global(1), None).collect(Nanos(5 * TICK));
     let evacuated = bases.evacuate(CpuId(1), CpuId(0), 9, at(5)).expect("it is online");
     assert_eq!(evacuated.moved, 0);
+    bases.check();
     let mut ran = Vec::new();
     for run in runs {
         let token = bases.finish(run, at(5)).token.expect("due at once");
@@ -193,5 +195,39 @@ fn a_base_that_gets_timers_takes_its_clock_to_the_present() {
         }
         assert_eq!(bases.next_expiry(global(0)), Some(Nanos((NOW + 4) * TICK)), "{way}");
         bases.check();
+    }
+}
+
+/// Goal: what a run leaves on a base that was adopted goes to a CPU that is there, however many have left.
+/// Method: CPU 2 is adopted by CPU 1 during the run, and that by CPU 0.
+#[test]
+fn the_end_of_a_run_follows_two_adoptions() {
+    let mut bases = bases(3);
+    let (_, timer) = add(&mut bases, 1);
+    let _ = bases.arm_tick(timer, Tick(1), global(2), at(0));
+    let (_, mut runs) = start_all(&bases, global(2), at(2));
+    let _ = bases.arm_tick(timer, Tick(9), global(2), at(2));
+    let _ = bases.adopt(CpuId(2), CpuId(1), at(3));
+    let _ = bases.adopt(CpuId(1), CpuId(0), at(3));
+    assert_eq!(bases.finish(runs.pop().expect("it ran"), at(4)).base, global(0));
+    assert_eq!(run_all(&bases, global(0), at(10)), [1]);
+    bases.check();
+}
+
+/// Goal: a CPU that comes back is not taken for one that sleeps: an arm on it asks for no wake-up. Method: it
+/// slept when it was adopted.
+#[test]
+fn a_cpu_that_comes_back_is_awake() {
+    let mut bases = bases(2);
+    let (_, timer) = add(&mut bases, 1);
+    for kind in BaseKind::ALL {
+        bases.lock(base(1, kind), None).is_idle = true;
+    }
+    let _ = bases.adopt(CpuId(1), CpuId(0), at(1));
+    bases.prepare(CpuId(1), at(2));
+    for kind in BaseKind::ALL {
+        let armed = bases.arm_tick(timer, Tick(9), base(1, kind), at(2));
+        assert!(armed.change.is_first && !armed.change.must_publish(), "{kind:?}");
+        let _ = bases.cancel(timer, at(2));
     }
 }

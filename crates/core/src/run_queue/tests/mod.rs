@@ -473,3 +473,43 @@ fn one_queue() {
     assert_eq!((queue.push(own, false), queue.is_over()), (Ok(1), true));
     assert_eq!((queue.take_of_thread(), queue.is_empty()), (vec![own, own], true));
 }
+
+/// Goal: what is bound to a lane waits for its next thread when its thread leaves; only what that thread
+/// alone may drop goes with it. Method: both in one queue, in both orders.
+#[test]
+fn what_is_bound_outlives_the_thread() {
+    let mut queue = ItemQueue::new(CpuId(0));
+    let own = |name| Piece { is_of_thread: true, ..bound(name, 0) };
+    for item in [bound(0, 0), own(1), bound(2, 0), own(3)] {
+        assert!(queue.push(item, true).is_ok());
+    }
+    assert_eq!(queue.take_of_thread(), [own(1), own(3)]);
+    let left: Vec<_> = core::iter::from_fn(|| queue.pop().map(|next| next.item.name)).collect();
+    assert_eq!(left, [0, 2]);
+}
+
+/// Goal: an item for which no lane was found is given back if one has opened meanwhile, and waits aside only
+/// if none has. Method: one lane is open, then none.
+#[test]
+fn what_is_to_wait_aside_is_given_back_to_an_open_lane() {
+    let world = World::new();
+    for cpu in [0, 1] {
+        world.queues[cpu].is_open.set(false);
+    }
+    assert_eq!(world.queues().hold_unplaced(free(0, 0)), Err(free(0, 0)));
+    world.queues[2].is_open.set(false);
+    assert_eq!(world.queues().hold_unplaced(free(0, 0)), Ok(()));
+    assert_eq!(world.unplaced.borrow().len(), 1);
+}
+
+/// Goal: a lane that is to be woken for an item and wakes up for something else already is passed over for
+/// one that sleeps. Method: two lanes wait, the first of which has been kicked before.
+#[test]
+fn a_lane_that_wakes_up_already_is_not_enough() {
+    let world = World::new();
+    world.set_busy(0, NORMAL);
+    [1, 2].into_iter().for_each(|cpu| world.sleep(cpu));
+    world.table.slot(CpuId(1)).expect("it has a slot").world.wakes_up.set(true);
+    world.enqueue(free(0, 0));
+    assert_eq!(world.kicks(), [1, 1, 1, 0]);
+}

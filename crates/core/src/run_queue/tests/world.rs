@@ -61,6 +61,8 @@ impl QueueItem for Piece {
 #[derive(Default)]
 pub(super) struct Bed {
     pub(super) waits: Cell<bool>,
+    /// It was kicked before, and seems to wait still.
+    pub(super) wakes_up: Cell<bool>,
     pub(super) kicks: Cell<u32>,
 }
 
@@ -71,7 +73,8 @@ impl Sleeper for Bed {
 
     fn kick(&self) -> Kick {
         self.kicks.set(self.kicks.get() + 1);
-        if self.waits.replace(false) { Kick::Woke } else { Kick::NotNeeded }
+        let sleeps = self.waits.replace(false) && !self.wakes_up.get();
+        if sleeps { Kick::Woke } else { Kick::NotNeeded }
     }
 
     fn kick_to_help(&self) -> Kick {
