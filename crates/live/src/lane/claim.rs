@@ -7,7 +7,7 @@
 use super::slot::ThreadSlot;
 use crate::machine::Machine;
 use crate::words::slot_owner::Waits;
-use quietcore_core::{CpuId, Turn};
+use quietcore_core::CpuId;
 use std::io;
 
 /// How a lane waits when it has nothing to run.
@@ -89,14 +89,11 @@ impl Machine {
     }
 
     /// The thread that had `slot` took its last turn.
-    pub(super) fn take_offline(&'static self, slot: &ThreadSlot, turn: &mut Turn) {
+    pub(super) fn take_offline(&'static self, slot: &ThreadSlot) {
         let control = self.lanes.control();
         let now = self.clock.now();
-        self.act(|actions| {
-            self.core.abandon_turn(turn, now, actions);
-            self.core.offline(slot.cpu(), now, actions)
-        })
-        .expect("a lane's CPU is online, and a spare is left for housekeeping");
+        let offline = self.act(|actions| self.core.offline(slot.cpu(), now, actions));
+        offline.expect("a lane's CPU is online, and a spare is left for housekeeping");
         self.lanes.table().handle_leave(&self.core);
         slot.world.release();
         self.choose_hosts();

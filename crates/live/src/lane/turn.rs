@@ -177,7 +177,7 @@ impl LaneDriver {
         // A forked child has the locks as they were at that moment: perhaps taken, for ever.
         if !self.machine.is_forked() {
             self.refuse_kicks();
-            self.machine.take_offline(self.slot, &mut self.state.turn);
+            self.machine.take_offline(self.slot);
         }
     }
 }

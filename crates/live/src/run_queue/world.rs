@@ -77,7 +77,7 @@ impl QueueWorld for LiveQueues<'_> {
     }
 
     fn ask_ksoftirqd(&self, cpu: CpuId) {
-        let _ = self.0.ask_ksoftirqd(cpu);
+        self.0.ask_ksoftirqd(cpu);
     }
 
     fn dismiss(&self, item: Item) {

@@ -35,10 +35,9 @@ impl Machine {
         })
     }
 
-    /// Leaves to the ksoftirqd of `cpu` what is pending there; says whether there is one.
-    pub(crate) fn ask_ksoftirqd(&self, cpu: CpuId) -> bool {
-        let ksoftirqd = self.lanes.ksoftirqd(cpu);
-        ksoftirqd.map(Ksoftirqd::ask).is_some()
+    /// Leaves to the ksoftirqd of `cpu`, a lane's, what is pending there.
+    pub(crate) fn ask_ksoftirqd(&self, cpu: CpuId) {
+        self.lanes.ksoftirqd(cpu).into_iter().for_each(Ksoftirqd::ask);
     }
 
     fn run_ksoftirqd(&'static self, cpu: CpuId) {

@@ -80,8 +80,10 @@ impl Machine {
     /// What is left of a round has to be looked at.
     fn leave_softirqs(&self, queue: &RunQueue, left: Left) {
         self.counts[queue.cpu().index()].deferred.add(u64::from(left.deferred));
-        let is_asked = !left.to_ksoftirqd || self.ask_ksoftirqd(queue.cpu());
-        if !is_asked || left.to_lane {
+        if left.to_ksoftirqd {
+            self.ask_ksoftirqd(queue.cpu());
+        }
+        if left.to_lane {
             queue.doorbell.ring();
         }
     }
@@ -147,7 +149,7 @@ impl Machine {
             let is_claimed = self.lanes.kick_lane(cpu) != Kick::Vacant;
             if !is_claimed {
                 // Its lane does not come to it.
-                let _ = self.ask_ksoftirqd(cpu);
+                self.ask_ksoftirqd(cpu);
             }
         }
     }

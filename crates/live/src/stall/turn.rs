@@ -44,9 +44,6 @@ impl Machine {
     /// Cost: one look at each CPU.
     #[cold]
     pub(crate) fn report_stalls(&self, now: Nanos) {
-        if !self.lanes.exist() {
-            return;
-        }
         let marked = |cpu: CpuId| {
             let silence = self.core.silence(cpu);
             let (marks, is_back) = (self.core.marks(cpu), !self.core.is_marked(cpu));
