@@ -59,7 +59,23 @@ pub(crate) fn lane_stall(cpu: CpuId) {
 
 #[inline]
 pub(crate) fn isolate(isolated: &CpuSet) {
-    let bits =
-        || isolated.iter().filter(|cpu| cpu.index() < 64).fold(0_u64, |bits, cpu| bits | 1 << cpu.index());
-    probe!(isolate, bits());
+    probe!(isolate, first_bits(isolated));
+}
+
+/// A bit for each of the CPUs 0 to 63 that is in `set`.
+fn first_bits(set: &CpuSet) -> u64 {
+    set.iter().filter(|cpu| cpu.index() < 64).fold(0, |bits, cpu| bits | 1 << cpu.index())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_bits;
+
+    /// Goal: a probe has a bit for each CPU that its word has room for, and none for others. Method: both
+    /// ends of the word, and what is beyond it.
+    #[test]
+    fn a_word_has_the_first_cpus() {
+        let set = "0,2,63-64,66,1000".parse().expect("a list");
+        assert_eq!(first_bits(&set), 1 << 63 | 0b101);
+    }
 }

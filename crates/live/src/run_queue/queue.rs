@@ -294,6 +294,46 @@ mod tests {
         machine.shutdown();
     }
 
+    /// Goal: searchers see no item that another lane has taken. Method: a real-time task and a normal one,
+    /// taken one after the other.
+    #[test]
+    fn what_another_lane_took_waits_no_more() {
+        let (machine, queue) = machine().expect("starts");
+        let lane = Cpu::claim(machine, queue.cpu()).expect("a free lane");
+        let priorities = &machine.lanes.priorities;
+        for options in [TaskOptions::new().realtime(Priority::LOWEST), TaskOptions::new()] {
+            drop(machine.spawn_with(options, async {}).expect("it runs"));
+        }
+        let seen = || (queue.realtime_waiting(), queue.realtime_movable(), queue.free_waiting());
+        let level = CpuPriority::Realtime(Priority::LOWEST);
+        assert_eq!(
+            (seen(), priorities.of(queue.cpu())),
+            ((Some(Priority::LOWEST), Some(Priority::LOWEST), 1), level)
+        );
+        let realtime = queue.take_realtime(priorities).expect("it waits");
+        assert_eq!((seen(), priorities.of(queue.cpu())), ((None, None, 1), CpuPriority::Normal));
+        let normal = queue.take_free(priorities).expect("it waits");
+        assert_eq!(seen(), (None, None, 0));
+        drop((realtime, normal, lane));
+        machine.shutdown();
+    }
+
+    /// Goal: a lane whose machine has ended takes nothing and is no place for anything. Method: a queue that
+    /// has ended with something in it, and the claim comes after that.
+    #[test]
+    fn a_queue_that_has_ended_opens_no_more() {
+        let (machine, queue) = machine().expect("starts");
+        let lane = Cpu::claim(machine, queue.cpu()).expect("a free lane");
+        let priorities = &machine.lanes.priorities;
+        drop(machine.spawn_rt(Priority::LOWEST, async {}).expect("it runs"));
+        assert_eq!(queue.end_items(priorities).len(), 1);
+        assert_eq!((queue.realtime_waiting(), priorities.of(queue.cpu())), (None, CpuPriority::Absent));
+        queue.open(priorities);
+        assert_eq!((queue.is_open(), priorities.of(queue.cpu())), (false, CpuPriority::Absent));
+        drop(lane);
+        machine.shutdown();
+    }
+
     /// Goal: a queue that closes gives back all that is not bound to its lane. Method: a task of each kind,
     /// and work.
     #[test]

@@ -220,6 +220,32 @@ mod tests {
         assert_eq!(stalls.kept()[0].ended, Some(Nanos(500)));
     }
 
+    /// Goal: a lane that did not wake up is told so, whatever it ran before. Method: one that was to wake up,
+    /// and one that runs something.
+    #[test]
+    fn a_missed_wake_up_is_told() {
+        for (missed_wakeup, told) in
+            [(true, StallCause::Asleep), (false, StallCause::of(RunningCode::WAKERS))]
+        {
+            let stalls = Stalls::new(1);
+            let mark = marked(1, false).map(|one| Marked { missed_wakeup, ..one });
+            let report =
+                stalls.around(CpuId::default(), RunningCode::WAKERS, || stalls.report(Nanos(300), mark));
+            assert_eq!(report[0].stall, told);
+        }
+    }
+
+    /// Goal: nothing in a report is after the look that wrote it, though a lane may have turned since that
+    /// looked at the clock. Method: a silence that began later, and one that ended later.
+    #[test]
+    fn no_report_is_ahead_of_its_look() {
+        let stalls = Stalls::new(1);
+        let mark = |is_back, since| marked(1, is_back).map(move |one| Marked { since: Nanos(since), ..one });
+        assert_eq!(stalls.report(Nanos(300), mark(false, 400))[0].since, Nanos(300));
+        assert!(stalls.report(Nanos(500), mark(true, 600)).is_empty());
+        assert_eq!(stalls.kept()[0].ended, Some(Nanos(500)));
+    }
+
     /// Goal: each kind of code is told as what it is. Method: one of each, while it runs and after.
     #[test]
     fn each_kind_is_told() {
