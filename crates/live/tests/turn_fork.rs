@@ -5,9 +5,11 @@
 //! library at the fork.
 #![allow(unsafe_code, reason = "forks")]
 
+use quietcore_live::lane::WaitBy;
 use quietcore_live::softirq::{SoftirqRun, Vector, VectorSet};
 use quietcore_live::task::WorkOptions;
 use quietcore_live::{Cpu, CpuId, Machine, MachineBuilder, Nanos, TimerOptions};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::future;
 use std::process;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -232,5 +234,112 @@ fn a_task_of_the_parent_is_not_dropped_in_a_child() {
     let state = Several { begun: AtomicU32::new(0), parent: AtomicU32::new(0), child: AtomicI32::new(child) };
     assert_eq!(state.outcome(0), Some(WELL));
     drop(task);
+    machine.shutdown();
+}
+
+/// Forks; what the child does it does here, and then leaves with [`WELL`].
+fn in_a_child(run: impl FnOnce()) {
+    // SAFETY: the child runs what the caller says, on this thread alone, and leaves with `_exit`.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork");
+    if child == 0 {
+        run();
+        exit(WELL);
+    }
+    let state = Several { begun: AtomicU32::new(0), parent: AtomicU32::new(0), child: AtomicI32::new(child) };
+    assert_eq!(state.outcome(0), Some(WELL));
+}
+
+/// Goal: a lane in a child runs nothing that is due in the parent. Method: a timer and a task are due before
+/// the fork; the child turns, and the parent after it.
+#[test]
+fn a_turn_in_a_child_runs_nothing() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = start(Machine::builder().stall_after(Duration::MAX));
+    let mut lane = Cpu::claim(machine, CpuId::default()).expect("a free lane");
+    let parent = process::id();
+    let run = move || {
+        if process::id() != parent {
+            exit(RAN);
+        }
+    };
+    let timer = machine.timer(TimerOptions::new().pinned(), move |_| run());
+    timer.arm_at(machine.now()).expect("it runs");
+    drop(machine.spawn_on(CpuId::default(), async move { run() }).expect("it runs"));
+    thread::sleep(2 * MILLI);
+    in_a_child(|| _ = lane.turn());
+    let stats = lane.turn();
+    assert_eq!((stats.ran, stats.items), (1, 1));
+    drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: a child takes no kick from its parent's lane, whose descriptor is the child's, too. Method: a lane is
+/// kicked in its wait; the child does all that ends a wait, and begins another; the parent still finds it.
+#[test]
+fn a_child_takes_no_kick() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_readable = |lane: &Cpu| {
+        let fd = lane.kick_fd().expect("it was claimed with one");
+        poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&Timespec::default())).expect("a descriptor") == 1
+    };
+    let machine = start(Machine::builder().stall_after(Duration::MAX));
+    let mut lane = Cpu::claim_with(machine, CpuId::default(), WaitBy::KickFd).expect("a free lane");
+    let _ = lane.enter_idle();
+    lane.unparker().unpark();
+    let ends: [fn(&mut Cpu); 4] = [
+        |lane| _ = lane.turn(),
+        |lane| _ = lane.enter_idle(),
+        |lane| lane.block_in_place(|| ()),
+        |lane| lane.exit_idle(),
+    ];
+    for end in ends {
+        in_a_child(|| end(&mut lane));
+        assert!(is_readable(&lane));
+    }
+    lane.exit_idle();
+    assert!(!is_readable(&lane));
+    drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: tasks of a lane's thread are not dropped in a child, also if that drops the lane. Method: one that
+/// waits, and would tell.
+#[test]
+fn a_local_task_of_the_parent_is_not_dropped_in_a_child() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = start(Machine::builder());
+    let mut lane = Some(Cpu::claim(machine, CpuId::default()).expect("a free lane"));
+    let of_parent = OfParent(process::id());
+    let task = lane.as_mut().expect("it is there").spawn_local(async move {
+        let _of_parent = of_parent;
+        future::pending::<()>().await;
+    });
+    lane.as_mut().expect("it is there").turn();
+    in_a_child(|| drop(lane.take()));
+    drop((task, lane));
+    machine.shutdown();
+}
+
+/// Goal: a child has no reports of its parent's lanes. Method: a lane that was silent until that was reported.
+#[test]
+fn a_child_has_no_reports() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = start(Machine::builder());
+    let mut lane = Cpu::claim(machine, CpuId::default()).expect("a free lane");
+    let timer = machine.timer(TimerOptions::new(), |_| ());
+    timer.arm_after(MILLI).expect("it runs");
+    lane.turn();
+    let is_reported = (0..20_000).any(|_| {
+        thread::sleep(MILLI);
+        !machine.stalls().is_empty()
+    });
+    assert!(is_reported, "the sentinel finds it");
+    in_a_child(|| {
+        if !machine.stalls().is_empty() || machine.stalls_dropped() > 0 {
+            exit(RAN);
+        }
+    });
+    drop((timer, lane));
     machine.shutdown();
 }
