@@ -107,6 +107,21 @@ fn host(list: &str) -> std::path::PathBuf {
     root
 }
 
+/// The sentinel tells of a lane that no other looks after.
+fn tell_of_a_lone_lane(told: &Receiver<Told>) {
+    let lanes: CpuSet = "0".parse().expect("a list");
+    let machine = Machine::builder().lanes(lanes).start().expect("starts");
+    let timer = machine.timer(TimerOptions::new(), |_| ());
+    let mut lane = Cpu::claim(machine, CpuId::default()).expect("it is free");
+    timer.arm_after(SOON).expect("it runs");
+    lane.turn();
+    let stall = wait_for(told, "nothing of the machine's");
+    assert!(stall.text.contains("cpu=0") && stall.text.contains("number=1 "), "{stall:?}");
+    drop(lane);
+    machine.shutdown();
+    assert!(wait_for(told, "machine shut down").text.contains("cpus="));
+}
+
 /// Goal: each kind of event is told, off the hot path and with no lock held. Method: a machine that starts,
 /// whose lanes come, get stuck, panic and leave, whose isolation changes in each way, and that ends; the
 /// subscriber takes all locks of the machine at each event.
@@ -159,6 +174,7 @@ fn each_kind_of_event_is_told() {
     assert_eq!((panicked.level, panicked.thread.as_str()), (Level::ERROR, "quietcore-tell"));
     assert!(panicked.text.contains("cpu=0"), "{panicked:?}");
 
+    tell_of_a_lone_lane(&told);
     machine.set_isolated(&"0".parse().expect("a list")).expect("one is left");
     let isolated = wait_for(&told, "isolation changed");
     assert_eq!((isolated.level, &isolated.thread), (Level::INFO, &own));

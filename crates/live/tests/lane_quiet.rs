@@ -1,18 +1,25 @@
 //! No thread is woken for nothing: what the kernel counts as context switches of each thread, while nothing
 //! is due.
 //!
-//! One test, as the threads of another would be counted too. The bounds are far above what a quiet machine
+//! One test at a time, as the threads of another would be counted too. The bounds are far above what a quiet machine
 //! does and far below what one wake-up per tick would come to.
 
-use quietcore_live::{Cpu, CpuId, Machine, TimerOptions};
+use quietcore_live::softirq::Vector;
+use quietcore_live::{Cpu, CpuId, LaneThreads, Machine, TimerOptions};
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// For the test that counts.
+static ALONE: Mutex<()> = Mutex::new(());
+
 const SPAN: Duration = Duration::from_millis(600);
+
+/// A sentinel and a spare; the third tells subscribers what lanes find, which is little.
+const OWN: usize = if cfg!(feature = "tracing") { 3 } else { 2 };
 
 /// Half of the silence after which a lane counts as stalled.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -27,6 +34,24 @@ fn figure(thread: i32, name: &str) -> u64 {
 /// Wake-ups of a thread so far: how often it gave up its CPU by itself.
 fn switches(thread: i32) -> u64 {
     figure(thread, "voluntary_ctxt_switches")
+}
+
+/// For how long a thread has had a CPU so far, in units of 10 ms.
+fn run_time(thread: i32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).expect("it lives");
+    let (_name, rest) = stat.rsplit_once(')').expect("a name");
+    // In user mode, and in the kernel.
+    rest.split_whitespace().skip(11).take(2).map(|time| time.parse::<u64>().expect("a number")).sum()
+}
+
+/// Threads of the machine itself, by their names; as soon as there are `count`.
+fn begun_threads(count: usize) -> Vec<i32> {
+    let own = (0..1000).find_map(|_| {
+        // A thread gets its name when it begins.
+        thread::sleep(Duration::from_millis(5));
+        Some(own_threads()).filter(|own| own.len() == count)
+    });
+    own.expect("all of them begin")
 }
 
 /// Threads of the machine itself, by their names.
@@ -80,18 +105,12 @@ fn play(machine: &'static Machine, index: u64, notes: &Arc<Notes>) -> i32 {
 /// timer per millisecond, the others sleep on. Method: switches over a span.
 #[test]
 fn nobody_is_woken_for_nothing() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let machine = Machine::builder().lanes("0-1".parse().expect("a list")).start().expect("starts");
     let notes = Arc::new(Notes::default());
     let (first, second) = (play(machine, 0, &notes), play(machine, 1, &Arc::default()));
-    // The third tells subscribers what lanes find, which is little.
-    let count = if cfg!(feature = "tracing") { 3 } else { 2 };
-    let own = (0..1000).find_map(|_| {
-        // A thread gets its name when it begins.
-        thread::sleep(Duration::from_millis(5));
-        Some(own_threads()).filter(|own| own.len() == count)
-    });
     let mut sleepers = vec![second];
-    sleepers.extend(own.expect("a sentinel and a spare"));
+    sleepers.extend(begun_threads(OWN));
     let far: Vec<_> = (0..100).map(|_| machine.timer(TimerOptions::new(), |_| {})).collect();
     for timer in &far {
         timer.arm_after(Duration::from_secs(3600)).expect("it runs");
@@ -119,5 +138,21 @@ fn nobody_is_woken_for_nothing() {
     assert!(busy.iter().all(|growth| *growth <= bound), "busy: {busy:?} of {sleepers:?}, bound {bound}");
     notes.is_busy.store(false, Ordering::Relaxed);
     drop((periodic, far));
+    machine.shutdown();
+}
+
+/// Goal: threads of a machine that has nothing to do take no CPU: ready-made lanes, their ksoftirqds, the
+/// sentinel and the spare wait, and do not ask again and again. Method: switches and CPU time over a span.
+#[test]
+fn threads_with_nothing_to_do_take_no_cpu() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let builder = Machine::builder().lanes("0-1".parse().expect("a list")).lane_threads(LaneThreads::new());
+    let machine = builder.softirq(Vector::BLOCK, |_| ()).start().expect("starts");
+    let threads = begun_threads(4 + OWN);
+    let before: u64 = threads.iter().map(|thread| run_time(*thread)).sum();
+    let idle = growth(&threads);
+    let taken = threads.iter().map(|thread| run_time(*thread)).sum::<u64>() - before;
+    assert!(idle.iter().all(|growth| *growth <= 5), "switches: {idle:?} of {threads:?}");
+    assert!(taken <= 5, "{taken} times 10 ms");
     machine.shutdown();
 }
