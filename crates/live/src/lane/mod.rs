@@ -26,6 +26,8 @@ mod realtime;
 mod sentinel;
 mod slot;
 mod spare;
+#[cfg(test)]
+mod tests;
 mod thread;
 mod tick;
 mod turn;

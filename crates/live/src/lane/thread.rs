@@ -71,7 +71,7 @@ impl Machine {
     }
 
     /// Says whether the calling thread is pinned now.
-    fn pin(&self, cpu: CpuId) -> bool {
+    pub(super) fn pin(&self, cpu: CpuId) -> bool {
         let mut set = rustix::thread::CpuSet::new();
         set.set(cpu.index());
         let result = rustix::thread::sched_setaffinity(None, &set);

@@ -1,0 +1,75 @@
+//! Isolated lanes that turn all the time: what they look at, by rule.
+
+use super::{Other, TICK, claim, cpu, list, pass, quiet, still};
+use crate::isolation::TimerRaise;
+use crate::{MachineBuilder, Nanos, Precision, TimerOptions};
+use std::thread;
+use std::time::Duration;
+
+/// Lane 1 runs what is due in two turns of the same tick.
+fn runs_twice_in_a_tick(builder: MachineBuilder) {
+    let machine = still(builder);
+    let mut lane = claim(machine, 1);
+    let options = TimerOptions::new().pinned().precision(Precision::Exact);
+    let timer = machine.timer(options, |_| ());
+    timer.arm_at(machine.now()).expect("it runs");
+    assert_eq!(lane.turn().ran, 1, "the first");
+    timer.arm_at(Nanos(machine.now().0 + TICK / 4)).expect("it runs");
+    pass(machine, TICK / 2);
+    assert_eq!(lane.turn().ran, 1, "the second");
+    drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: an isolated lane that goes by the next expiry runs what is due in its next turn, and not in the next
+/// tick. Method: two turns in one tick, each with a timer.
+#[test]
+fn an_isolated_lane_runs_what_is_due_within_a_tick() {
+    runs_twice_in_a_tick(quiet().isolated(list("1")));
+}
+
+/// Goal: only isolated lanes go by ticks. Method: the same for one that is not, by the rule of every tick.
+#[test]
+fn a_lane_that_is_not_isolated_goes_by_the_clock() {
+    runs_twice_in_a_tick(quiet().timer_raise(TimerRaise::Unconditional));
+}
+
+/// Goal: a lane that goes by ticks runs what was left for it in any turn. Method: a task, in a tick in which
+/// it has turned.
+#[test]
+fn a_lane_that_goes_by_ticks_runs_items() {
+    let machine = still(quiet().isolated(list("1")).timer_raise(TimerRaise::Unconditional));
+    let mut lane = claim(machine, 1);
+    lane.turn();
+    let task = machine.spawn_on(cpu(1), async {}).expect("it runs");
+    assert_eq!((lane.turn().items, task.is_finished()), (1, true));
+    drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: each arm from elsewhere makes a lane that goes by ticks look at once, also one that follows the look
+/// that another one has called for. Method: a tick that does not end; a foreign thread and another lane arm
+/// in turns.
+#[test]
+fn each_arm_from_elsewhere_calls() {
+    let builder = quiet().isolated(list("1")).timer_raise(TimerRaise::Bitmap);
+    let machine = still(builder.tick(Duration::from_secs(1_000_000)));
+    let mut lane = claim(machine, 1);
+    let other = Other::claim(machine, 0);
+    lane.turn();
+    let options = TimerOptions::new().pinned().precision(Precision::Exact);
+    for is_foreign in [true, false, true, false] {
+        let timer = machine.timer(options, |_| ());
+        let arm = move || {
+            timer.arm_on(cpu(1), machine.now()).expect("it has a lane");
+            timer
+        };
+        let timer =
+            if is_foreign { thread::spawn(arm).join().expect("no panic") } else { other.act(|_| arm()) };
+        assert_eq!(lane.turn().ran, 1, "foreign: {is_foreign}");
+        drop(timer);
+    }
+    other.leave();
+    drop(lane);
+    machine.shutdown();
+}

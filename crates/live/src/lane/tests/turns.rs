@@ -1,0 +1,64 @@
+//! What a turn runs and says, and what the thread knows after it.
+
+use super::{TICK, claim, cpu, eventually, list, many, pass, quiet, still};
+use crate::isolation::TimerRaise;
+use std::sync::atomic::Ordering;
+
+/// Goal: a turn whose budget is used up says that there is more, and the next one runs it. Method: more
+/// timers than a turn runs, all due.
+#[test]
+fn a_turn_says_that_it_has_more() {
+    let machine = still(quiet());
+    let mut lane = claim(machine, 0);
+    let (timers, _) = many(machine, 0, 300);
+    let stats = [(); 2].map(|()| lane.turn());
+    assert_eq!(stats.map(|stats| (stats.ran, stats.has_more)), [(256, true), (44, false)]);
+    drop((timers, lane));
+    machine.shutdown();
+}
+
+/// Goal: what a turn has set aside and not run is not lost when the thread leaves. Method: more timers than a
+/// turn runs; the thread leaves after one.
+#[test]
+fn what_a_turn_left_runs_when_its_lane_leaves() {
+    let machine = quiet().start().expect("it starts");
+    let mut lane = claim(machine, 0);
+    let (timers, ran) = many(machine, 0, 300);
+    assert!(lane.turn().has_more);
+    drop(lane);
+    eventually("all of them run", || ran.load(Ordering::Relaxed) == 300);
+    assert!(timers.iter().all(|timer| !timer.is_pending()));
+    machine.shutdown();
+}
+
+/// Goal: what a lane takes for the moment, when it arms, is that of its last look: the claim, and then each
+/// turn, by the clock or by ticks. Method: a clock that is moved before each.
+#[test]
+fn a_lane_knows_when_it_last_looked() {
+    for when in [TimerRaise::NextExpiry, TimerRaise::Unconditional] {
+        let machine = still(quiet().isolated(list("0")).timer_raise(when));
+        pass(machine, TICK);
+        let mut lane = claim(machine, 0);
+        assert_eq!(machine.current_cpu(), Some((cpu(0), machine.now())));
+        for _ in 0..3 {
+            let (timers, _) = many(machine, 0, 1);
+            let now = pass(machine, TICK);
+            assert_eq!(lane.turn().ran, 1);
+            assert_eq!(machine.current_cpu(), Some((cpu(0), now)), "{when:?}");
+            drop(timers);
+        }
+        drop(lane);
+        assert_eq!(machine.current_cpu(), None);
+        machine.shutdown();
+    }
+}
+
+/// Goal: a thread that drives a CPU of one machine is a foreign one to all others. Method: two machines.
+#[test]
+fn a_lane_is_one_of_its_own_machine() {
+    let [own, other] = [(); 2].map(|()| quiet().start().expect("it starts"));
+    let lane = claim(own, 1);
+    assert_eq!((own.cpu_here(), other.cpu_here()), (Some(cpu(1)), None));
+    drop(lane);
+    [own, other].iter().for_each(|machine| machine.shutdown());
+}

@@ -1,0 +1,106 @@
+//! Waits of lanes: when others count on them, and what is left behind.
+
+use super::{Other, claim, cpu, quiet, still, wait_for};
+use crate::lane::WaitBy;
+use crate::{Cpu, Machine};
+use quietcore_core::lane::{Kick, Sleeper};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::sync::mpsc::channel;
+use std::thread;
+
+/// Whether the lane 0 waits, and what a kick of it comes to.
+fn kick(machine: &'static Machine) -> (bool, Kick) {
+    let place = &machine.lanes.slot(cpu(0)).expect("it is there").world;
+    (place.is_waiting(), place.kick())
+}
+
+fn is_readable(lane: &Cpu) -> bool {
+    let fd = lane.kick_fd().expect("it was claimed with one");
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&Timespec::default())).expect("a descriptor") == 1
+}
+
+/// Goal: others count on a lane as soon as its wait is over, and kick it for nothing no more. Method: each
+/// kind of wait; what a kick comes to, before any turn.
+#[test]
+fn a_lane_is_awake_after_its_wait() {
+    let machine = still(quiet());
+    let mut lane = claim(machine, 0);
+    assert_eq!(kick(machine), (false, Kick::NotNeeded));
+    let _ = lane.enter_idle();
+    lane.exit_idle();
+    assert_eq!(kick(machine), (false, Kick::NotNeeded));
+    lane.park_unless(|| true);
+    assert_eq!(kick(machine), (false, Kick::NotNeeded));
+    let _ = lane.enter_idle();
+    assert_eq!(kick(machine), (true, Kick::Woke));
+    lane.turn();
+    assert_eq!(kick(machine), (false, Kick::NotNeeded));
+    drop(lane);
+    assert_eq!(kick(machine), (false, Kick::Vacant));
+    machine.shutdown();
+}
+
+/// Goal: a thread that leaves in the middle of a wait leaves none to the next one. Method: that has the same
+/// descriptor, and is awake.
+#[test]
+fn a_wait_ends_with_its_thread() {
+    let machine = still(quiet());
+    for _ in 0..2 {
+        let mut lane = Cpu::claim_with(machine, cpu(0), WaitBy::KickFd).expect("a free lane");
+        assert_eq!((kick(machine), is_readable(&lane)), ((false, Kick::NotNeeded), false));
+        let _ = lane.enter_idle();
+        assert_eq!((kick(machine), is_readable(&lane)), ((true, Kick::Woke), true));
+        drop(lane);
+    }
+    machine.shutdown();
+}
+
+/// Goal: a turn after the end of the machine reads the descriptor, so that a loop does not spin that waits
+/// for other things, too. Method: the shutdown kicks a lane that is idle.
+#[test]
+fn a_turn_after_the_end_reads_the_descriptor() {
+    let machine = still(quiet());
+    let mut lane = Cpu::claim_with(machine, cpu(0), WaitBy::KickFd).expect("a free lane");
+    let _ = lane.enter_idle();
+    machine.shutdown();
+    assert!(is_readable(&lane));
+    lane.turn();
+    assert!(!is_readable(&lane));
+}
+
+/// Goal: a task that never leaves its thread ends there, also if another thread wakes it after the end of the
+/// machine. Method: where its future is dropped.
+#[test]
+fn a_local_task_is_dropped_by_its_thread() {
+    /// Tells on which thread it was dropped.
+    struct Tell(std::sync::mpsc::Sender<thread::ThreadId>);
+
+    impl Drop for Tell {
+        fn drop(&mut self) {
+            let _ = self.0.send(thread::current().id());
+        }
+    }
+
+    let machine = still(quiet());
+    let other = Other::claim(machine, 0);
+    let ((sender, dropped), (wakers, waker)) = (channel(), channel());
+    let thread = other.act(move |lane| {
+        let tell = Tell(sender);
+        let waits = async move {
+            let _tell = tell;
+            std::future::poll_fn(|context| {
+                wakers.send(context.waker().clone()).expect("the test waits");
+                std::task::Poll::<()>::Pending
+            })
+            .await;
+        };
+        drop(lane.spawn_local(waits).expect("it runs"));
+        lane.turn();
+        thread::current().id()
+    });
+    machine.shutdown();
+    wait_for(&waker).wake();
+    assert!(dropped.try_recv().is_err(), "its thread has not come to it");
+    other.leave();
+    assert_eq!(wait_for(&dropped), thread);
+}
