@@ -1,8 +1,8 @@
 //! No thread is woken for nothing: what the kernel counts as context switches of each thread, while nothing
 //! is due.
 //!
-//! One test at a time, as the threads of another would be counted too. The bounds are far above what a quiet machine
-//! does and far below what one wake-up per tick would come to.
+//! One test at a time, as the threads of another would be counted too. The bounds are far above what a quiet
+//! machine does and far below what one wake-up per tick would come to.
 
 use quietcore_live::softirq::Vector;
 use quietcore_live::{Cpu, CpuId, LaneThreads, Machine, TimerOptions};

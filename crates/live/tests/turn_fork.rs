@@ -237,8 +237,8 @@ fn a_task_of_the_parent_is_not_dropped_in_a_child() {
     machine.shutdown();
 }
 
-/// Forks; what the child does it does here, and then leaves with [`WELL`].
-fn in_a_child(run: impl FnOnce()) {
+/// Forks; says what a child ends with that does `run`, and then leaves with [`WELL`].
+fn in_a_child(run: impl FnOnce()) -> Option<i32> {
     // SAFETY: the child runs what the caller says, on this thread alone, and leaves with `_exit`.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "fork");
@@ -247,7 +247,7 @@ fn in_a_child(run: impl FnOnce()) {
         exit(WELL);
     }
     let state = Several { begun: AtomicU32::new(0), parent: AtomicU32::new(0), child: AtomicI32::new(child) };
-    assert_eq!(state.outcome(0), Some(WELL));
+    state.outcome(0)
 }
 
 /// Goal: a lane in a child runs nothing that is due in the parent. Method: a timer and a task are due before
@@ -267,15 +267,15 @@ fn a_turn_in_a_child_runs_nothing() {
     timer.arm_at(machine.now()).expect("it runs");
     drop(machine.spawn_on(CpuId::default(), async move { run() }).expect("it runs"));
     thread::sleep(2 * MILLI);
-    in_a_child(|| _ = lane.turn());
+    assert_eq!(in_a_child(|| _ = lane.turn()), Some(WELL));
     let stats = lane.turn();
     assert_eq!((stats.ran, stats.items), (1, 1));
     drop(lane);
     machine.shutdown();
 }
 
-/// Goal: a child takes no kick from its parent's lane, whose descriptor is the child's, too. Method: a lane is
-/// kicked in its wait; the child does all that ends a wait, and begins another; the parent still finds it.
+/// Goal: a child takes no kick from its parent's lane, whose descriptor is the child's, too. Method: a lane
+/// is kicked in its wait; a child does each thing that ends a wait; the parent still finds the kick.
 #[test]
 fn a_child_takes_no_kick() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -294,7 +294,7 @@ fn a_child_takes_no_kick() {
         |lane| lane.exit_idle(),
     ];
     for end in ends {
-        in_a_child(|| end(&mut lane));
+        assert_eq!(in_a_child(|| end(&mut lane)), Some(WELL));
         assert!(is_readable(&lane));
     }
     lane.exit_idle();
@@ -316,12 +316,12 @@ fn a_local_task_of_the_parent_is_not_dropped_in_a_child() {
         future::pending::<()>().await;
     });
     lane.as_mut().expect("it is there").turn();
-    in_a_child(|| drop(lane.take()));
+    assert_eq!(in_a_child(|| drop(lane.take())), Some(WELL));
     drop((task, lane));
     machine.shutdown();
 }
 
-/// Goal: a child has no reports of its parent's lanes. Method: a lane that was silent until that was reported.
+/// Goal: a child has no reports of its parent's lanes. Method: a lane that is silent until that is reported.
 #[test]
 fn a_child_has_no_reports() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -335,11 +335,12 @@ fn a_child_has_no_reports() {
         !machine.stalls().is_empty()
     });
     assert!(is_reported, "the sentinel finds it");
-    in_a_child(|| {
+    let look = || {
         if !machine.stalls().is_empty() || machine.stalls_dropped() > 0 {
             exit(RAN);
         }
-    });
+    };
+    assert_eq!(in_a_child(look), Some(WELL));
     drop((timer, lane));
     machine.shutdown();
 }

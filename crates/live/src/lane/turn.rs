@@ -173,7 +173,7 @@ impl LaneDriver {
     }
 
     /// The thread leaves its CPU, which goes offline: what is on it is for others.
-    pub(super) fn leave(&mut self) {
+    pub(super) fn leave(&self) {
         // A forked child has the locks as they were at that moment: perhaps taken, for ever.
         if !self.machine.is_forked() {
             self.refuse_kicks();

@@ -6,7 +6,7 @@ use quietcore_core::lane::{Kick, Sleeper};
 use std::sync::mpsc::channel;
 
 /// Goal: a lane that turns takes what waits on one that is stuck, at the latest in the next tick, though no
-/// thread tells it. Method: it has looked; then the other one is kept in a task with another one behind.
+/// thread tells it. Method: it has looked; then lane 0 is kept in a task with another task behind.
 #[test]
 fn a_lane_that_turns_finds_what_waits_elsewhere() {
     let machine = still(quiet());

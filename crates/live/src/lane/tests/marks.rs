@@ -93,7 +93,9 @@ fn a_lane_that_leaves_is_reported_with_its_thread() {
 fn a_spare_has_a_thread() {
     let machine = quiet().start().expect("it starts");
     let spare = machine.lanes.table().spares().first().expect("there is one");
-    eventually("its thread came", || machine.stalls.record(spare).thread().is_some());
+    let thread = || machine.stalls.record(spare).thread();
+    eventually("its thread came", || thread().is_some());
+    assert_ne!(thread(), Some(std::process::id()), "it is not this one");
     machine.shutdown();
 }
 

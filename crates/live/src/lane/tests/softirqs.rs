@@ -32,8 +32,8 @@ fn a_lane_is_seen_in_its_softirqs() {
     machine.shutdown();
 }
 
-/// Goal: a round ends when its time is used up, and what is left runs in the next turn. Method: a handler that
-/// takes that long and raises itself again.
+/// Goal: a round ends when its time is used up, and what is left runs in the next turn. Method: a handler
+/// that takes that long and raises itself again.
 #[test]
 fn a_round_ends_with_its_time() {
     let handler = |run: &crate::softirq::SoftirqRun<'_>| {
@@ -110,9 +110,9 @@ fn a_lane_waits_until_what_is_overdue_is_done() {
     machine.shutdown();
 }
 
-/// Goal: what a lane can run it runs itself, and its ksoftirqd is not woken for it. Method: a long vector, raised
-/// again and again for a lane that a thread drives; then its ksoftirqd runs one, and what it was woken for
-/// is counted.
+/// Goal: what a lane can run it runs itself, and its ksoftirqd is not woken for it. Method: a long vector,
+/// raised again and again for a lane that a thread drives; then its ksoftirqd runs one, and what it was woken
+/// for is counted.
 #[test]
 fn a_lane_runs_its_own_softirqs() {
     let (sender, ran) = channel();
