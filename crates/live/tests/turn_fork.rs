@@ -8,7 +8,7 @@
 use quietcore_live::lane::WaitBy;
 use quietcore_live::softirq::{SoftirqRun, Vector, VectorSet};
 use quietcore_live::task::WorkOptions;
-use quietcore_live::{Cpu, CpuId, Machine, MachineBuilder, Nanos, TimerOptions};
+use quietcore_live::{Cpu, CpuId, Machine, MachineBuilder, Nanos, Precision, TimerOptions};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::future;
 use std::process;
@@ -271,6 +271,31 @@ fn a_turn_in_a_child_runs_nothing() {
     let stats = lane.turn();
     assert_eq!((stats.ran, stats.items), (1, 1));
     drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: in a child that an item has forked no timer runs that is due after it. Method: a task arms one for
+/// now, and forks.
+#[test]
+fn no_timer_runs_behind_an_item_that_forks() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = start(Machine::builder().stall_after(Duration::MAX));
+    let mut lane = Cpu::claim(machine, CpuId::default()).expect("a free lane");
+    let (parent, state): (_, &'static Several) = (process::id(), Box::leak(Box::default()));
+    let exact = TimerOptions::new().pinned().precision(Precision::Exact);
+    let timer = machine.timer(exact, |_| state.run());
+    let armed = timer.clone();
+    let forks = async move {
+        armed.arm_at(machine.now()).expect("it runs");
+        state.run();
+    };
+    drop(machine.spawn_on(CpuId::default(), forks).expect("it runs"));
+    lane.turn();
+    if process::id() != parent {
+        exit(WELL);
+    }
+    assert_eq!(state.outcome(2), Some(WELL));
+    drop((timer, lane));
     machine.shutdown();
 }
 
