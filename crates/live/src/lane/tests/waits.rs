@@ -1,8 +1,8 @@
 //! Waits of lanes: when others count on them, and what is left behind.
 
-use super::{Other, claim, cpu, quiet, still, wait_for};
-use crate::lane::WaitBy;
-use crate::{Cpu, Machine};
+use super::{Other, TICK, claim, cpu, quiet, still, wait_for};
+use crate::lane::{IdleUntil, WaitBy};
+use crate::{Cpu, Machine, Nanos, Precision, TimerOptions};
 use quietcore_core::lane::{Kick, Sleeper};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::mpsc::channel;
@@ -53,6 +53,48 @@ fn a_wait_ends_with_its_thread() {
         drop(lane);
     }
     machine.shutdown();
+}
+
+/// What a lane runs as its doze ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Timer,
+    Item,
+}
+
+/// Goal: a lane that has dozed for a tick dozes on if it found something to run, a timer or an item, and else
+/// sleeps. Method: it was woken early several times before, so that it dozes at all.
+#[test]
+fn a_lane_that_found_work_dozes_again() {
+    for found in [Found::Nothing, Found::Timer, Found::Item] {
+        let machine = still(quiet());
+        let mut lane = claim(machine, 0);
+        for _ in 0..4 {
+            lane.turn();
+            let _ = lane.enter_idle();
+        }
+        lane.turn();
+        let timer = machine.timer(TimerOptions::new().pinned().precision(Precision::Exact), |_| ());
+        let edge = Nanos(machine.now().0 + TICK);
+        if found == Found::Timer {
+            timer.arm_at(edge).expect("it runs");
+        }
+        assert_eq!(lane.enter_idle(), IdleUntil::Stay { until: edge }, "it dozes");
+        machine.clock.freeze(edge);
+        if found == Found::Item {
+            drop(machine.spawn_on(cpu(0), async {}).expect("it runs"));
+        }
+        let stats = lane.turn();
+        let expected = (u32::from(found == Found::Timer), u32::from(found == Found::Item));
+        assert_eq!((stats.ran, stats.items), expected);
+        let dozes = IdleUntil::Stay { until: Nanos(edge.0 + TICK) };
+        let sleeps = IdleUntil::Sleep { until: None };
+        let idle = if found == Found::Nothing { sleeps } else { dozes };
+        assert_eq!(lane.enter_idle(), idle, "{found:?}");
+        drop((timer, lane));
+        machine.shutdown();
+    }
 }
 
 /// Goal: a turn after the end of the machine reads the descriptor, so that a loop does not spin that waits
