@@ -115,3 +115,86 @@ impl RunEnds {
         drop(waker);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::RunEnds;
+    use core::task::Waker;
+    use std::sync::{Arc, Mutex};
+    use std::task::Wake;
+
+    fn woken_by(ends: &RunEnds) -> Vec<Waker> {
+        let woken = ends.finished();
+        assert!(!ends.is_awaited(), "no task waits any more");
+        woken
+    }
+
+    struct Nothing;
+
+    impl Wake for Nothing {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    fn waker() -> Waker {
+        Waker::from(Arc::new(Nothing))
+    }
+
+    /// Goal: each task is woken once, by its last waker, and the end of a run forgets all of them. Method:
+    /// two tasks, of which one comes twice, and one after the end.
+    #[test]
+    fn each_task_is_woken_by_its_last_waker() {
+        let ends = RunEnds::new();
+        let [first, second, last] = [waker(), waker(), waker()];
+        let ticket = ends.register(None, &first);
+        let other = ends.register(None, &second);
+        assert_ne!(ticket, other);
+        assert_eq!(ends.register(Some(ticket), &last), ticket);
+        let woken = woken_by(&ends);
+        assert_eq!(woken.len(), 2);
+        assert!(woken.iter().any(|waker| waker.will_wake(&last)));
+        assert!(woken.iter().any(|waker| waker.will_wake(&second)));
+        assert!(woken_by(&ends).is_empty(), "once");
+        ends.register(Some(ticket), &first);
+        assert_eq!(woken_by(&ends).len(), 1, "a ticket that was forgotten is as none");
+    }
+
+    /// Goal: a task that waits no more is not woken, and no other is forgotten with it. Method: the second of
+    /// three leaves, and comes back no more.
+    #[test]
+    fn a_task_leaves_alone() {
+        let ends = RunEnds::new();
+        let wakers = [waker(), waker(), waker()];
+        let tickets = [0, 1, 2].map(|number| ends.register(None, &wakers[number]));
+        ends.leave(tickets[1]);
+        ends.leave(tickets[1]);
+        let woken = woken_by(&ends);
+        let is_woken = |waker: &Waker| woken.iter().any(|woken| woken.will_wake(waker));
+        assert_eq!(wakers.each_ref().map(is_woken), [true, false, true]);
+    }
+
+    /// A waker that looks, when it is dropped, whether others could wait now.
+    struct Looks(Arc<RunEnds>, Arc<Mutex<Vec<bool>>>);
+
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for Looks {
+        fn drop(&mut self) {
+            self.1.lock().expect("no panic").push(self.0.wakers.try_lock().is_ok());
+        }
+    }
+
+    /// Goal: what a waker's owner does when the waker is dropped may wait for runs, too: no lock is held.
+    /// Method: one that is replaced, and one that leaves.
+    #[test]
+    fn wakers_are_dropped_without_the_lock() {
+        let (ends, seen) = (Arc::new(RunEnds::new()), Arc::default());
+        let waker = || Waker::from(Arc::new(Looks(Arc::clone(&ends), Arc::clone(&seen))));
+        let ticket = ends.register(None, &waker());
+        ends.register(Some(ticket), &waker());
+        assert_eq!(*seen.lock().expect("no panic"), [true], "it was replaced");
+        ends.leave(ticket);
+        assert_eq!(*seen.lock().expect("no panic"), [true, true], "it has left");
+    }
+}

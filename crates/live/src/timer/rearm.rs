@@ -27,7 +27,7 @@ struct Period {
     length: Nanos,
     /// The multiple that the timer is armed for.
     at: Nanos,
-    /// Multiples that were skipped before that.
+    /// Multiples that were skipped before that; none of a single run.
     overruns: u64,
 }
 
@@ -101,7 +101,7 @@ impl Rearm {
             }
             // A run that was handed out before its periods were ended is one of them, too.
             let is_multiple = locked.follows() || is_known && locked.period.at == due;
-            if is_multiple && locked.period.length != Nanos(0) {
+            if is_multiple {
                 overruns = locked.period.overruns;
             }
         }
@@ -191,6 +191,34 @@ mod tests {
         assert_eq!(rearm.plan(Nanos(160), Nanos(161), None), run(160, 5));
         rearm.due.store(Nanos(170));
         assert_eq!(rearm.plan(Nanos(170), Nanos(171), None), run(170, 0));
+    }
+
+    /// Goal: a run that was moved to before its multiple tells what was skipped before it. Method: a period
+    /// that skipped five, and another moment.
+    #[test]
+    fn a_moved_run_tells_what_was_skipped() {
+        let rearm = Rearm::new();
+        rearm.lock().begin(Nanos(100), Nanos(10));
+        assert_eq!(rearm.lock().next(RUN, Nanos(155)), Some(Nanos(160)));
+        rearm.due.store(Nanos(157));
+        let run = RunPlan::Run { scheduled: Nanos(157), overruns: 5 };
+        assert_eq!(rearm.plan(Nanos(157), Nanos(157), None), run);
+    }
+
+    /// Goal: a timer is armed again only while something follows: else it would be lost. Method: one that is
+    /// far ahead, handed out early after its wait was ended.
+    #[test]
+    fn what_nothing_follows_is_run() {
+        let length = TickLength::default();
+        let rearm = Rearm::new();
+        let due = Nanos(5_000_000);
+        rearm.lock().begin(due, Nanos(0));
+        rearm.due.store(due);
+        let expires = length.start(length.floor(TickKind::not_before(due, Nanos(0))));
+        let plan = || rearm.plan(expires, Nanos(4_999_999), Some(length));
+        assert_eq!(plan(), RunPlan::Hop(due));
+        rearm.end();
+        assert_eq!(plan(), RunPlan::Run { scheduled: due, overruns: 0 });
     }
 
     /// Goal: a moment that the base does not confirm is not believed. Method: what is due against ticks of

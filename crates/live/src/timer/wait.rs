@@ -60,13 +60,12 @@ impl TimerPtr {
         if machine.is_forked() {
             return Found::Idle(was_pending);
         }
-        timer.rearm.end();
         let context = machine.cancel_context();
         let cancelled = with_either!(self.core(), |timer| machine.core.cancel_unless_running(timer, context));
         match cancelled.unwrap_or(Cancelled::Idle) {
             Cancelled::Idle => Found::Idle(was_pending),
             Cancelled::WasPending => {
-                // As in `cancel`: another thread may have begun a period after the first look.
+                // It was a period, or another thread began one: ends it.
                 if timer.rearm.follows() {
                     let _ = self.cancel();
                 }

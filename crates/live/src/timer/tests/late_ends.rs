@@ -94,3 +94,29 @@ fn a_released_timer_is_not_touched() {
         unsafe { core::slice::from_raw_parts(own.timer.as_ptr().cast::<u8>(), size_of::<RawTimer>()) };
     assert!(bytes.iter().all(|byte| *byte == 1));
 }
+
+/// Goal: where a raw timer was armed is kept nowhere: what lies behind it is its owner's. Method: a machine
+/// that records locations, and memory behind the timer that is full of ones.
+#[test]
+fn nothing_is_written_behind_a_raw_timer() {
+    #[repr(C)]
+    struct Own {
+        timer: RawTimer,
+        behind: [u8; 64],
+    }
+    unsafe fn nothing(_: *mut (), _: &Run<'_>) {}
+    let machine = Machine::builder().arm_locations().start().expect("it starts");
+    // SAFETY: the function does nothing.
+    let timer = unsafe { RawTimer::new(machine, TimerOptions::new(), nothing, core::ptr::null_mut()) };
+    let own = Box::into_raw(Box::new(Own { timer, behind: [1; 64] }));
+    // SAFETY: the timer stays there until it is idle again.
+    unsafe {
+        let timer = RawTimer::at(NonNull::new_unchecked(own).cast());
+        timer.arm_after(PATIENCE).expect("it is running");
+        assert_eq!(timer.cancel_sync(), Ok(true));
+    }
+    // SAFETY: no thread uses it any more.
+    let own = unsafe { Box::from_raw(own) };
+    assert_eq!(own.behind, [1; 64]);
+    machine.shutdown();
+}

@@ -1,7 +1,9 @@
 //! Callback timers on a machine whose clock stands still: the tests move it, and run what is due.
 
+mod kinds;
 mod lanes;
 mod late_ends;
+mod moments;
 mod threads;
 
 use super::{CallbackTimer, Precision, Run, TimerHandle, TimerOptions, WouldBlock};
