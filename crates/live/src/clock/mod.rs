@@ -185,4 +185,19 @@ mod tests {
         assert!(now >= frozen && now.since(frozen).0 < 60_000_000_000, "{now:?} after {frozen:?}");
         assert!(clock.to_kernel(now) <= Clock::default().now());
     }
+
+    /// Goal: a clock that does not stand still goes on as it did when it is told to go on. Method: thaw one
+    /// that was never frozen, and one that was, once more.
+    #[test]
+    fn a_clock_that_goes_is_not_moved() {
+        let clock = Clock::default();
+        for ahead in [0, 3_600_000_000_000] {
+            let before = clock.now();
+            clock.freeze(Nanos(before.0 + ahead));
+            clock.thaw();
+            clock.thaw();
+            let passed = clock.now().since(before).0;
+            assert!((ahead..ahead + 60_000_000_000).contains(&passed), "{passed} ns for {ahead}");
+        }
+    }
 }

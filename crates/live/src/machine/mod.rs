@@ -114,7 +114,7 @@ impl Machine {
     pub(crate) fn choose_hosts(&self) {
         let isolated = self.core.isolation().any();
         let open = self.core.online_cpus().difference(&isolated);
-        self.hosts.fill(&open, |cpu| nearest_housekeeping(self.core.topology(), cpu, &open));
+        self.hosts.fill(|cpu| nearest_housekeeping(self.core.topology(), cpu, &open));
     }
 
     /// The moment on this machine's clock, in ns of CLOCK_MONOTONIC unless time was paused.

@@ -2,7 +2,7 @@
 
 use crate::stall::RecordLocations;
 use core::sync::atomic::{AtomicU8, AtomicU16, Ordering};
-use quietcore_core::{CpuId, CpuSet};
+use quietcore_core::CpuId;
 
 /// Whether a machine takes arms.
 #[derive(Debug)]
@@ -77,8 +77,9 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
+    /// For CPUs below `count`, at least one, whose threads arm on `all`.
     pub(super) fn new(count: usize, all: CpuId) -> Self {
-        Self { table: (0..count.max(1)).map(|_| AtomicU16::new(all.index() as u16)).collect() }
+        Self { table: (0..count).map(|_| AtomicU16::new(all.index() as u16)).collect() }
     }
 
     /// Where a thread on CPU `number` arms; beyond the table as if on CPU 0.
@@ -91,14 +92,37 @@ impl Hosts {
     }
 
     /// Writes the table anew.
-    pub(super) fn fill(&self, cpus: &CpuSet, near: impl Fn(CpuId) -> Option<CpuId>) {
+    pub(super) fn fill(&self, near: impl Fn(CpuId) -> Option<CpuId>) {
         for (number, entry) in self.table.iter().enumerate() {
             let Ok(cpu) = CpuId::new(number as u64) else { continue };
-            let host = if cpus.contains(cpu) { Some(cpu) } else { near(cpu) };
-            if let Some(host) = host {
+            if let Some(host) = near(cpu) {
                 // Relaxed: see `near`.
                 entry.store(host.index() as u16, Ordering::Relaxed);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Life;
+    use crate::stall::RecordLocations;
+
+    /// Goal: the end of a machine is told once, to the first that ends it, and its own threads see it,
+    /// whether it recorded locations or not. Method: a helper that dies, and a shutdown, before and after
+    /// each other.
+    #[test]
+    fn an_end_is_told_once() {
+        for locations in [RecordLocations::No, RecordLocations::Yes] {
+            let life = Life::new(locations);
+            assert!(life.is_running() && !life.is_over());
+            assert!(life.break_down(), "{locations:?}: it was running");
+            assert!(life.is_over() && life.is_broken());
+            assert!(!life.break_down() && !life.shut_down());
+            let life = Life::new(locations);
+            assert!(life.shut_down(), "{locations:?}: it was running");
+            assert!(life.is_over() && !life.is_broken());
+            assert!(!life.shut_down() && !life.break_down());
         }
     }
 }

@@ -2,12 +2,13 @@
 
 #![allow(unsafe_code, reason = "its user's half of the promise")]
 
-use super::{ArmError, Machine};
+use super::{ArmError, Machine, StartError};
 use crate::Cpu;
 use crate::payload::{Payload, WakeEntry};
 use crate::words::waker_cell::WakerCell;
 use core::task::Waker;
 use core::time::Duration;
+use quietcore_core::place::Policy;
 use quietcore_core::{CpuId, CpuSet, Nanos, Precision, Timer, TimerOptions, TimerRef};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -99,5 +100,82 @@ fn foreign_threads_arm_where_a_lane_takes_timers() {
     assert!(is_near());
     drop(cpu);
     assert!(!is_near(), "its thread has left");
+    machine.shutdown();
+}
+
+/// Goal: settings that make no sense are refused, those beside them are not. Method: ticks on both sides of a
+/// microsecond; placement by lanes with and without lanes.
+#[test]
+fn settings_on_both_sides_of_a_limit() {
+    let tick = |nanos| Machine::builder().tick(Duration::from_nanos(nanos)).start();
+    assert!(matches!(tick(999), Err(StartError::Tick { .. })));
+    tick(1_000).expect("the shortest").shutdown();
+    let first = || "0".parse().expect("a list");
+    let policy = |policy, lanes| Machine::builder().policy(policy).cpus(first()).lanes(lanes).start();
+    for needs in [Policy::Push, Policy::Stay] {
+        let refused = policy(needs, CpuSet::new());
+        assert!(matches!(refused, Err(StartError::NeedsLanes { policy }) if policy == needs), "{refused:?}");
+        policy(needs, first()).expect("it has a lane").shutdown();
+    }
+    policy(Policy::Pull, CpuSet::new()).expect("it needs none").shutdown();
+}
+
+/// Goal: a machine has a spare at least, with lanes as many as it was given, and without lanes no more than
+/// the helper drives. Method: counts.
+#[test]
+fn spares_are_as_many_as_are_of_use() {
+    let first = || -> CpuSet { "0".parse().expect("a list") };
+    for (lanes, asked, made) in [(CpuSet::new(), 3, 1), (first(), 0, 1), (first(), 3, 3)] {
+        let machine = Machine::builder().lanes(lanes).spare_lanes(asked).start().expect("starts");
+        assert_eq!(machine.metrics().sum(|cpu| u64::from(cpu.is_spare)), made, "{asked} on {machine:?}");
+        machine.shutdown();
+    }
+}
+
+/// Goal: a machine whose lanes are chosen for it has some, the last word counts, and time that can be paused
+/// has one base for all. Method: the CPUs of each.
+#[test]
+fn chosen_cpus() {
+    let none = Machine::builder().automatic_lanes().lanes(CpuSet::new()).start().expect("starts");
+    assert!(none.lanes().is_empty());
+    none.shutdown();
+    let some = Machine::builder().automatic_lanes().start().expect("starts");
+    assert!(!some.lanes().is_empty());
+    some.shutdown();
+    let paused = Machine::builder().virtual_time().start().expect("starts");
+    assert_eq!(paused.cpus.len(), 1);
+    paused.shutdown();
+}
+
+/// Goal: the end of a machine is the end of its own threads. Method: how many are kept to be waited for.
+#[test]
+fn a_shutdown_waits_for_the_threads_of_the_machine() {
+    let machine = Machine::builder().lanes("0".parse().expect("a list")).start().expect("starts");
+    let threads = || machine.threads.lock().expect("no panic").len();
+    assert!(threads() >= 2, "the sentinel and a spare");
+    machine.shutdown();
+    assert_eq!(threads(), 0);
+}
+
+/// Goal: wakers that are taken together are counted one by one. Method: three futures of one thread that are
+/// due together; the thread drives a lane.
+#[test]
+fn each_waker_is_counted() {
+    let lanes = "0".parse().expect("a list");
+    let machine = Machine::builder().lanes(lanes).stall_after(Duration::MAX).start().expect("starts");
+    let start = Nanos(machine.now().0 + 1_000_000_000);
+    machine.clock.freeze(start);
+    let mut cpu = Cpu::claim(machine, CpuId::default()).expect("it is free");
+    let mut context = core::task::Context::from_waker(Waker::noop());
+    let mut naps = [(); 3].map(|()| Box::pin(crate::time::sleep(Duration::from_millis(5))));
+    for nap in &mut naps {
+        assert!(nap.as_mut().poll(&mut context).is_pending());
+    }
+    machine.clock.freeze(Nanos(start.0 + 50_000_000));
+    assert_eq!(cpu.turn().ran, 3);
+    let counted = &machine.metrics().cpus[0];
+    assert_eq!((counted.ran_own, counted.lateness.len()), (3, 3), "{counted:?}");
+    drop(naps);
+    drop(cpu);
     machine.shutdown();
 }

@@ -383,3 +383,27 @@ fn the_end_of_the_machine_ends_its_time() {
     assert!(timer.is_pending());
     assert_eq!(start.elapsed(), ms(0));
 }
+
+/// Goal: a timer that is armed while time stands still is told to those who could move time: else no thread
+/// would. Method: one that takes part and is idle; this thread, which does not take part, arms.
+#[test]
+fn an_arm_from_outside_is_told() {
+    struct Tells(Mutex<std::sync::mpsc::Sender<()>>);
+    impl super::Participate for Tells {
+        fn has_backlog(&self) -> bool {
+            false
+        }
+
+        fn look_again(&self) {
+            self.0.lock().expect("no panic").send(()).expect("the test waits");
+        }
+    }
+    let paused = Paused::start();
+    let (sender, told) = channel();
+    let idle = paused.0.participate(Arc::new(Tells(Mutex::new(sender))));
+    let timer = paused.0.timer(crate::TimerOptions::new(), |_| {});
+    assert!(told.try_recv().is_err());
+    timer.arm_after(ms(10)).expect("it runs");
+    assert_eq!(told.try_recv(), Ok(()));
+    drop(idle);
+}
