@@ -8,6 +8,7 @@
 use quietcore_live::lane::WaitBy;
 use quietcore_live::softirq::{SoftirqRun, Vector, VectorSet};
 use quietcore_live::task::WorkOptions;
+use quietcore_live::timer::{CallbackTimer, Cancelled};
 use quietcore_live::{Cpu, CpuId, Machine, MachineBuilder, Nanos, Precision, TimerOptions};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::future;
@@ -367,5 +368,39 @@ fn a_child_has_no_reports() {
     };
     assert_eq!(in_a_child(look), Some(WELL));
     drop((timer, lane));
+    machine.shutdown();
+}
+
+/// Goal: in a child every timer of the parent's is idle, also the one whose callback has forked it, and
+/// neither is cancelled for the child. Method: what each verb says there.
+#[test]
+fn timers_of_the_parent_are_idle_in_a_child() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = Machine::start().expect("threads and timers can be had");
+    let pending = machine.timer(TimerOptions::new(), |_| exit(RAN));
+    pending.arm_after(1_000_000 * MILLI).expect("it runs");
+    let (sender, forked) = channel();
+    let same = pending.clone();
+    let forking = machine.timer(TimerOptions::new(), move |run| {
+        // SAFETY: the child leaves with `_exit`.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0, "fork");
+        if child > 0 {
+            return sender.send(child).expect("the test waits");
+        }
+        let is_idle = |timer: &CallbackTimer| {
+            !timer.is_running()
+                && !timer.cancel()
+                && timer.try_cancel() == Cancelled::Idle
+                && timer.cancel_sync() == Ok(false)
+                && !timer.shutdown()
+        };
+        exit(if is_idle(run.timer()) && is_idle(&same) { WELL } else { RAN });
+    });
+    forking.arm_after(MILLI).expect("it runs");
+    let child = forked.recv().expect("it runs");
+    let state = Several { begun: AtomicU32::new(0), parent: AtomicU32::new(0), child: AtomicI32::new(child) };
+    assert_eq!(state.outcome(0), Some(WELL));
+    assert!(pending.cancel(), "the parent's is pending still");
     machine.shutdown();
 }

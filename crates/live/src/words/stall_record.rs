@@ -229,3 +229,25 @@ impl RunRecord {
 
 #[cfg(all(test, loom))]
 mod models;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{RunRecord, RunningCode};
+    use crate::words::sync::Ordering;
+
+    /// Goal: what is only half written is not told, and the next that begins is. Method: a version as in the
+    /// middle of a write.
+    #[test]
+    fn half_a_record_is_none() {
+        let record = RunRecord::new();
+        assert_eq!(record.running(), None);
+        record.begin(RunningCode::WAKERS);
+        assert_eq!(record.running(), Some(RunningCode::WAKERS));
+        record.version.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(record.running(), None, "it is being written");
+        record.begin(RunningCode::WAKERS);
+        assert_eq!(record.running(), Some(RunningCode::WAKERS));
+        record.end();
+        assert_eq!(record.running(), None);
+    }
+}

@@ -1,10 +1,11 @@
 //! The end of a machine is the end of its tasks.
 
-use crate::scene::{builder, cpu, lanes, wait_for};
+use crate::scene::{PATIENCE, builder, cpu, drive, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{Cpu, OnPanic, TimerOptions, task::WorkOptions};
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 struct Tell(Sender<()>);
@@ -71,6 +72,53 @@ fn what_nobody_came_to() {
     drop(cpu_held);
     assert!(block_on(local).is_err(), "with its thread's hold on the CPU");
     work.flush().expect("nothing to wait for");
+}
+
+/// Goal: a shutdown ends tasks before it waits for callbacks, as one may wait for a task. Method: a callback
+/// on the only lane that waits until a task has gone that would wait for ever.
+#[test]
+fn a_callback_may_wait_for_the_end_of_a_task() {
+    let machine = builder().start().expect("starts");
+    let (_lane, ()) = drive(machine, 0, |_| ());
+    let (sender, gone) = channel();
+    let tell = Tell(sender);
+    let task = machine.spawn(async move {
+        let _tell = tell;
+        core::future::pending::<()>().await;
+    });
+    let _task = task.expect("it runs");
+    let (began, has_begun) = channel();
+    let (ended, has_ended) = channel();
+    let timer = machine.timer(TimerOptions::new().pinned(), move |_| {
+        began.send(()).expect("the test waits");
+        ended.send(gone.recv_timeout(PATIENCE)).expect("the test waits");
+    });
+    timer.arm_on(cpu(0), machine.now()).expect("it has a lane");
+    wait_for(&has_begun);
+    machine.shutdown();
+    assert_eq!(has_ended.try_recv(), Ok(Ok(())));
+}
+
+/// Goal: a thread that waits for work is let go when the machine ends: the work will not run. Method: work
+/// for a lane that never turns; most often the thread waits by then.
+#[test]
+fn a_shutdown_lets_go_who_waits_for_work() {
+    let machine = builder().stall_after(Duration::MAX).start().expect("starts");
+    let cpu_held = Cpu::claim(machine, cpu(0)).expect("a free lane");
+    let work = machine.work(WorkOptions::new(), || ()).expect("a lane");
+    assert!(work.queue().expect("it runs"));
+    let (begins, has_begun) = channel();
+    let (flushed, has_flushed) = channel();
+    thread::spawn(move || {
+        begins.send(()).expect("the test waits");
+        flushed.send(work.flush()).expect("the test waits");
+    });
+    wait_for(&has_begun);
+    // Time enough to begin to wait.
+    thread::sleep(Duration::from_millis(20));
+    machine.shutdown();
+    wait_for(&has_flushed).expect("it is no lane");
+    drop(cpu_held);
 }
 
 /// Panics when it is dropped, with another one.

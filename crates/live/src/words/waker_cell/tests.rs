@@ -97,6 +97,26 @@ fn a_clone_that_panics() {
     assert!(cell.take().expect("it stayed").will_wake(&waker));
 }
 
+/// Goal: a take that comes during a registration is over when the registration has returned: the timer can be
+/// armed again. Method: the timer is handed out while the waker is cloned.
+#[test]
+fn a_take_during_a_registration_ends_with_it() {
+    static CELL: WakerCell = WakerCell::new();
+    const TAKES: RawWakerVTable = RawWakerVTable::new(take, |_| (), |_| (), |_| ());
+    fn take(_: *const ()) -> RawWaker {
+        assert!(CELL.take().is_none(), "the cell is the registration's");
+        RawWaker::new(core::ptr::null(), &TAKES)
+    }
+    // SAFETY: the functions use no data.
+    let takes = unsafe { Waker::from_raw(RawWaker::new(core::ptr::null(), &TAKES)) };
+    assert_eq!(CELL.register(&takes), Register::Taken);
+    assert!(CELL.is_taken());
+    CELL.reset();
+    let (_, waker) = counted();
+    assert_eq!(CELL.register(&waker), Register::Registered);
+    assert!(CELL.take().expect("it was registered").will_wake(&waker));
+}
+
 /// Goal: a future that polls, sleeps and polls again always hears of its timer. Method: many timers, handed
 /// out by another thread while the future registers; a lost one hangs.
 #[test]
