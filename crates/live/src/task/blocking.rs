@@ -8,7 +8,7 @@
 use super::error::SpawnError;
 use super::join::JoinHandle;
 use super::poll::Contained;
-use super::state::{Origin, Runnable, TaskPlace, TaskState};
+use super::state::{Origin, TaskPlace, TaskState};
 use crate::machine::Machine;
 use core::panic::Location;
 use quietcore_core::CpuId;
@@ -33,7 +33,8 @@ impl Machine {
         let state = TaskState::new(self.reference(), TaskPlace::Anywhere, None, CpuId::default(), origin);
         let make =
             move |state: &Arc<TaskState>| Contained::new(async move { closure() }, Arc::clone(state), None);
-        let (runnable, task) = async_task::Builder::new().metadata(state).spawn(make, leave);
+        // It is scheduled from its beginning to its only poll, so no wake-up schedules it again.
+        let (runnable, task) = async_task::Builder::new().metadata(state).spawn(make, drop);
         let handle = JoinHandle::new(task, runnable.waker());
         if self.blocking.push(runnable) {
             self.start_blocking_thread()?;
@@ -49,26 +50,9 @@ impl Machine {
         };
         let thread = std::thread::Builder::new().name("quietcore-block".to_owned()).spawn(work);
         let Err(error) = thread else { return Ok(()) };
-        let mut state = self.blocking.lock();
-        state.threads -= 1;
-        // Another thread will come to it; without any it is given up.
-        if state.threads > 0 {
-            return Ok(());
+        if self.blocking.lose_thread() {
+            return Err(SpawnError::NoThread { error: error.raw_os_error().unwrap_or_default() });
         }
-        let waiting = core::mem::take(&mut state.waiting);
-        drop(state);
-        drop(waiting);
-        Err(SpawnError::NoThread { error: error.raw_os_error().unwrap_or_default() })
-    }
-}
-
-/// A closure is polled once; only an abort wakes it, to be dropped.
-fn leave(task: Runnable) {
-    let machine = Machine::of(task.metadata().machine);
-    if machine.blocking.push(task)
-        && let Err(error) = machine.start_blocking_thread()
-    {
-        // What waited was dropped: its handles say so.
-        let _ = error;
+        Ok(())
     }
 }

@@ -119,9 +119,11 @@ impl<F: Future> Future for Contained<F> {
 mod tests {
     use super::{Contained, JoinError};
     use crate::Machine;
-    use crate::task::state::{Origin, TaskPlace, TaskState};
+    use crate::task::state::{Origin, Runnable, TaskPlace, TaskState, run};
+    use core::future::poll_fn;
     use core::task::{Context, Poll, Waker};
     use quietcore_core::CpuId;
+    use std::panic::panic_any;
     use std::pin::pin;
 
     /// Goal: a task that was taken out of its queue just before the machine ended is dropped, not polled.
@@ -137,5 +139,61 @@ mod tests {
         let Poll::Ready(ended) = polled else { panic!("it waits") };
         let result: Result<(), JoinError> = ended.into_result();
         assert!(matches!(result, Err(JoinError::Cancelled)));
+    }
+
+    /// Panics when it is dropped, with what panics when it is dropped.
+    struct Bomb(bool);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if self.0 {
+                panic_any(Bomb(false));
+            }
+            panic!("on purpose");
+        }
+    }
+
+    /// Goal: the first panic of a task is its result; what its destructor panics with goes no further, even
+    /// if that panics, too. Method: a future whose poll panics, whose destructor does, and so on.
+    #[test]
+    fn the_first_panic_is_the_result() {
+        let machine = Machine::start().expect("it starts");
+        let origin = Origin::of::<()>(None);
+        let state = TaskState::new(machine.reference(), TaskPlace::Anywhere, None, CpuId::default(), origin);
+        let bomb = Bomb(true);
+        let future = poll_fn(move |_| {
+            let _kept = &bomb;
+            panic!("the first")
+        });
+        let mut task = pin!(Contained::new(future, state, None));
+        let polled = Future::poll(task.as_mut(), &mut Context::from_waker(Waker::noop()));
+        let Poll::Ready(ended) = polled else { panic!("it waits") };
+        let result: Result<(), JoinError> = ended.into_result();
+        assert_eq!(result.expect_err("it panicked").to_string(), "the task panicked: the first");
+        machine.shutdown();
+    }
+
+    /// Goal: a poll on another CPU than the last one is a move, from there. Method: one task is polled three
+    /// times, the last time where it was.
+    #[test]
+    fn a_poll_elsewhere_is_a_move() {
+        let machine = Machine::start().expect("it starts");
+        let [first, second] = [0, 1].map(|index| CpuId::new(index).expect("below the limit"));
+        let state =
+            TaskState::new(machine.reference(), TaskPlace::Anywhere, None, first, Origin::of::<()>(None));
+        let (sender, woken) = std::sync::mpsc::channel();
+        let future = |_: &_| {
+            core::future::poll_fn(|context| {
+                context.waker().wake_by_ref();
+                core::task::Poll::<()>::Pending
+            })
+        };
+        let schedule = move |task: Runnable| sender.send(task).expect("the test waits");
+        let (task, handle) = async_task::Builder::new().metadata(state).spawn(future, schedule);
+        task.schedule();
+        let mut poll_on = |cpu| run(woken.try_recv().expect("it was woken"), cpu);
+        assert_eq!([first, second, second].map(&mut poll_on), [None, Some(first), None]);
+        drop(handle);
+        machine.shutdown();
     }
 }

@@ -13,9 +13,9 @@ const LIMIT: usize = 512;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
-pub(super) struct PoolState {
-    pub(super) waiting: VecDeque<Runnable>,
-    pub(super) threads: usize,
+struct PoolState {
+    waiting: VecDeque<Runnable>,
+    threads: usize,
     idle: usize,
     is_over: bool,
 }
@@ -28,7 +28,7 @@ pub(crate) struct BlockingPool {
 }
 
 impl BlockingPool {
-    pub(super) fn lock(&self) -> MutexGuard<'_, PoolState> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -36,8 +36,7 @@ impl BlockingPool {
     pub(super) fn push(&self, task: Runnable) -> bool {
         let mut state = self.lock();
         if state.is_over {
-            drop(state);
-            drop(task);
+            // The lock is given back before `task` is dropped, which is user code.
             return false;
         }
         state.waiting.push_back(task);
@@ -48,6 +47,18 @@ impl BlockingPool {
         drop(state);
         self.changed.notify_one();
         is_needed
+    }
+
+    /// The thread that was needed is not to be had: others will come to what waits; without any it is
+    /// dropped. Says whether it was.
+    pub(super) fn lose_thread(&self) -> bool {
+        let mut state = self.lock();
+        state.threads -= 1;
+        let is_last = state.threads == 0;
+        if is_last {
+            drop(take_waiting(state));
+        }
+        is_last
     }
 
     /// The calling thread runs closures until it has had none for a while.
@@ -85,20 +96,46 @@ impl BlockingPool {
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.is_over = true;
-        let waiting = core::mem::take(&mut state.waiting);
-        drop(state);
         self.changed.notify_all();
-        drop(waiting);
+        drop(take_waiting(state));
     }
+}
+
+/// What waits; to be dropped, which is user code, now that the lock was given back.
+fn take_waiting(mut state: MutexGuard<'_, PoolState>) -> VecDeque<Runnable> {
+    core::mem::take(&mut state.waiting)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::state::{Origin, Runnable, TaskPlace, TaskState};
+    use super::LIMIT;
     use crate::Machine;
     use quietcore_core::CpuId;
+    use std::sync::Arc;
+    use std::sync::mpsc::{Sender, channel};
     use std::thread;
     use std::time::{Duration, Instant};
+
+    /// A closure that does nothing, has `kept`, and is not in the pool yet.
+    fn closure<T: Send + 'static>(
+        machine: &'static Machine,
+        kept: T,
+    ) -> (Runnable, async_task::Task<(), Arc<TaskState>>) {
+        let origin = Origin::of::<()>(None);
+        let state = TaskState::new(machine.reference(), TaskPlace::Anywhere, None, CpuId::default(), origin);
+        let make = |_: &_| async move { drop(kept) };
+        async_task::Builder::new().metadata(state).spawn(make, drop)
+    }
+
+    /// Waits until `is_so`.
+    fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+        let end = Instant::now() + Duration::from_secs(20);
+        while !is_so() {
+            assert!(Instant::now() < end, "{what}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
 
     /// Goal: a thread of a pool that is over ends at once. Method: one with much patience, which comes after
     /// the end.
@@ -108,11 +145,22 @@ mod tests {
         machine.blocking.end();
         machine.blocking.lock().threads += 1;
         let worker = thread::spawn(|| machine.blocking.work_with(Duration::from_secs(3600)));
-        let end = Instant::now() + Duration::from_secs(20);
-        while !worker.is_finished() {
-            assert!(Instant::now() < end, "it waits");
-            thread::sleep(Duration::from_millis(1));
-        }
+        eventually("it waits", || worker.is_finished());
+        assert_eq!(machine.blocking.lock().threads, 0);
+        machine.shutdown();
+    }
+
+    /// Goal: the end of a pool ends the threads that wait for a closure, and they are counted no more.
+    /// Method: one with much patience, which waits.
+    #[test]
+    fn the_end_wakes_the_threads_that_wait() {
+        let machine = Machine::start().expect("it starts");
+        machine.blocking.lock().threads += 1;
+        let worker = thread::spawn(|| machine.blocking.work_with(Duration::from_secs(3600)));
+        eventually("it does not wait", || machine.blocking.lock().idle == 1);
+        machine.blocking.end();
+        eventually("it waits still", || worker.is_finished());
+        assert_eq!(machine.blocking.lock().threads, 0);
         machine.shutdown();
     }
 
@@ -121,10 +169,7 @@ mod tests {
     #[test]
     fn a_thread_looks_once_more_before_it_ends() {
         let machine = Machine::start().expect("it starts");
-        let origin = Origin::of::<()>(None);
-        let state = TaskState::new(machine.reference(), TaskPlace::Anywhere, None, CpuId::default(), origin);
-        let make = |_: &_| core::future::ready(());
-        let (closure, task) = async_task::Builder::new().metadata(state).spawn(make, |_: Runnable| ());
+        let (closure, task) = closure(machine, ());
         machine.blocking.lock().threads += 1;
         let patience = Duration::from_millis(20);
         let worker = thread::spawn(move || machine.blocking.work_with(patience));
@@ -141,6 +186,72 @@ mod tests {
         drop(state);
         worker.join().expect("it does not panic");
         assert!(task.is_finished() && machine.blocking.lock().waiting.is_empty(), "it was left there");
+        machine.shutdown();
+    }
+
+    /// Goal: a thread is asked for, and counted, when more closures wait than threads do, up to the limit.
+    /// Method: the counts are set by hand; closures are left one after the other.
+    #[test]
+    fn a_thread_is_asked_for_when_it_is_needed() {
+        let machine = Machine::start().expect("it starts");
+        let push = || {
+            let (closure, task) = closure(machine, ());
+            task.detach();
+            let is_needed = machine.blocking.push(closure);
+            (is_needed, machine.blocking.lock().threads)
+        };
+        (machine.blocking.lock().idle, machine.blocking.lock().threads) = (1, 1);
+        assert_eq!(push(), (false, 1), "for a thread that waits");
+        assert_eq!(push(), (true, 2));
+        machine.blocking.lock().threads = LIMIT;
+        assert_eq!(push(), (false, LIMIT));
+        machine.shutdown();
+    }
+
+    /// Goal: where the system refuses a thread, closures are left to the threads that there are, and dropped
+    /// if there is none. Method: two threads are counted, and both are lost.
+    #[test]
+    fn without_any_thread_nothing_waits() {
+        let machine = Machine::start().expect("it starts");
+        machine.blocking.lock().threads = 1;
+        let (closure, task) = closure(machine, ());
+        assert!(machine.blocking.push(closure));
+        for (is_last, left) in [(false, 1), (true, 0)] {
+            assert_eq!(machine.blocking.lose_thread(), is_last);
+            let state = machine.blocking.lock();
+            assert_eq!((state.threads, state.waiting.len()), (left, left));
+        }
+        assert!(task.is_finished());
+        machine.shutdown();
+    }
+
+    /// Tells, when it is dropped, whether the pool's lock can be had.
+    struct Looks(&'static Machine, Sender<bool>);
+
+    impl Drop for Looks {
+        fn drop(&mut self) {
+            self.1.send(self.0.blocking.state.try_lock().is_ok()).expect("the test waits");
+        }
+    }
+
+    /// Goal: a closure that is not begun is dropped at once and not under the pool's lock: its destructor may
+    /// come back here. Method: one is dropped for want of a thread, one by the end, one comes after that.
+    #[test]
+    fn what_is_not_begun_is_dropped_without_the_lock() {
+        let machine = Machine::start().expect("it starts");
+        let (sender, looked) = channel();
+        let push = || {
+            let (closure, task) = closure(machine, Looks(machine, sender.clone()));
+            task.detach();
+            machine.blocking.push(closure)
+        };
+        assert!(push() && machine.blocking.lose_thread());
+        assert_eq!(looked.try_recv(), Ok(true));
+        assert!(push());
+        machine.blocking.end();
+        assert_eq!(looked.try_recv(), Ok(true));
+        assert!(!push(), "it is over");
+        assert_eq!(looked.try_recv(), Ok(true));
         machine.shutdown();
     }
 }

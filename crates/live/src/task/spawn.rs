@@ -197,3 +197,19 @@ impl Cpu {
         Ok(handle)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::SpawnError;
+    use crate::{Cpu, CpuId, Machine};
+
+    /// Goal: a lane starts no task of its own when the machine has ended, as no turn would run it. Method: it
+    /// is claimed before that.
+    #[test]
+    fn a_lane_spawns_nothing_after_the_end() {
+        let machine = Machine::builder().lanes("0".parse().expect("a list")).start().expect("it starts");
+        let cpu = Cpu::claim(machine, CpuId::default()).expect("no thread has it");
+        machine.shutdown();
+        assert!(matches!(cpu.spawn_local(async {}), Err(SpawnError::NotRunning)));
+    }
+}
