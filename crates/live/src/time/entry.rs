@@ -43,7 +43,7 @@ enum State {
     Idle,
     /// Armed. The cell says whether the timer was handed out.
     Armed,
-    /// The deadline has come, and the future was told.
+    /// A poll found that the deadline had come, and armed nothing.
     Over,
 }
 
@@ -93,10 +93,7 @@ impl<K: TimerKind> Slot<K> {
                     let _ = self.as_mut().settle();
                     self.start(deadline, waker)
                 }
-                Register::Taken => {
-                    *self.parts().0 = State::Over;
-                    Poll::Ready(())
-                }
+                Register::Taken => Poll::Ready(()),
             },
         }
     }
@@ -128,8 +125,7 @@ impl<K: TimerKind> Slot<K> {
     /// poll.
     fn reset(mut self: Pin<&mut Self>, deadline: Nanos) {
         let machine = self.machine();
-        let is_pending = self.state == State::Armed && self.entry.timer.is_pending();
-        if is_pending
+        if self.entry.timer.is_pending()
             && machine.check_alive().is_ok()
             && let Some(now) = before(machine, deadline)
         {
@@ -307,5 +303,46 @@ enum PinnedPlace<'a> {
 impl fmt::Debug for SleepEntry {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, out)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::time::{Duration, Precision, sleep};
+    use crate::{Cpu, CpuId, Machine, Nanos, TimerOptions};
+    use core::future::Future;
+    use core::task::{Context, Waker};
+    use quietcore_core::lane::Sleeper;
+    use std::thread;
+
+    /// Goal: a lane that dozes is woken for an exact sleep that ends before its doze. Method: a lane by hand,
+    /// in time that stands still: it dozes for a timer of its own, and a stranger on its CPU polls a sleep.
+    #[test]
+    fn an_exact_sleep_ends_a_doze() {
+        let builder = Machine::builder().lanes("0".parse().expect("a list")).stall_after(Duration::MAX);
+        let machine = builder.start().expect("it starts");
+        let mut cpu = Cpu::claim(machine, CpuId::default()).expect("no thread has it");
+        let now = Nanos(machine.now().0.next_multiple_of(1_000_000) + 1_000);
+        machine.clock.freeze(now);
+        cpu.turn();
+        let own = machine.timer(TimerOptions::new().precision(Precision::Exact), |_| {});
+        own.arm_at(Nanos(now.0 + 900_000)).expect("it runs");
+        let _ = cpu.enter_idle();
+        let slot = machine.lanes.table().slot(CpuId::default()).expect("it is a lane");
+        assert!(slot.dozes() && slot.world.is_waiting());
+        let poll_as_stranger = || {
+            let mut here = rustix::thread::CpuSet::new();
+            here.set(0);
+            rustix::thread::sched_setaffinity(None, &here).expect("the test may run there");
+            let _entered = machine.enter();
+            let mut nap = Box::pin(sleep(Duration::from_micros(100)).with_precision(Precision::Exact));
+            assert!(nap.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            nap
+        };
+        let nap = thread::scope(|scope| scope.spawn(poll_as_stranger).join().expect("no panic"));
+        assert!(!slot.world.is_waiting(), "the lane sleeps on");
+        cpu.exit_idle();
+        drop((nap, cpu));
+        machine.shutdown();
     }
 }

@@ -220,7 +220,9 @@ mod tests {
         assert_eq!(first.checked_duration_since(last), None);
         assert_eq!(last.duration_since(first), Duration::from_nanos(u64::MAX));
         let mut moving = first;
-        moving += nano;
+        moving += nano + nano;
+        moving -= nano;
+        assert_eq!(moving, first + nano);
         moving -= nano + nano;
         assert_eq!(moving, first);
         assert_eq!(format!("{:?}", first + Duration::from_millis(1_500)), "Instant(1.5s)");

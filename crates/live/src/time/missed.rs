@@ -35,13 +35,13 @@ impl MissedTickBehavior {
         let late = now - due;
         let missed = (late.as_nanos() / period.as_nanos()) as u64;
         match self {
-            Self::Skip if missed > 0 => {
+            Self::Skip => {
                 // Less than a period, so it fits.
                 let into = Duration::from_nanos((late.as_nanos() % period.as_nanos()) as u64);
                 (now + (period - into), missed)
             }
             Self::Delay if late > TOLERANCE => (now + period, missed),
-            Self::Burst | Self::Delay | Self::Skip => (due + period, 0),
+            Self::Burst | Self::Delay => (due + period, 0),
         }
     }
 }

@@ -96,9 +96,25 @@ fn take_all(queue: &mut DelayQueue<u32>, expected: &mut Expected, used: &mut Vec
 #[test]
 fn whom_a_change_wakes() {
     let scene = Stopped::new();
-    let changes: [(&str, Change, bool); 6] = [
+    let changes: [(&str, Change, bool); 8] = [
         ("nothing", |_, _| {}, false),
         ("a later insert", |queue, _| _ = queue.insert(2, MILLI * 30), false),
+        (
+            "the removal of a later one",
+            |queue, _| {
+                let later = queue.insert(2, MILLI * 30);
+                queue.remove(&later);
+            },
+            false,
+        ),
+        (
+            "a reset of a later one",
+            |queue, _| {
+                let later = queue.insert(2, MILLI * 30);
+                queue.reset(&later, MILLI * 40);
+            },
+            false,
+        ),
         ("an earlier insert", |queue, _| _ = queue.insert(2, MILLI * 10), true),
         ("an insert in the past", |queue, _| _ = queue.insert_at(2, Instant::now() - MILLI), true),
         ("a reset", |queue, key| queue.reset(&key, MILLI * 25), true),
@@ -143,6 +159,58 @@ fn the_last_that_polled_is_woken() {
         queue.remove(&key);
     }
     assert_eq!((first.count(), last.count()), (0, 2));
+}
+
+/// Goal: a queue waits with one timer, which is armed once for each first deadline, and let go of when
+/// nothing is left. Method: polls that wait; then the last value is removed or cleared, and the moment
+/// passes.
+#[test]
+fn nothing_is_left_of_an_empty_queue() {
+    let scene = Stopped::new();
+    let changes: [(Change, u32); 2] =
+        [(|queue, key| _ = queue.remove(&key), 1), (|queue, _| queue.clear(), 1)];
+    for (number, (change, wakes)) in changes.into_iter().enumerate() {
+        let (woken, waker) = Woken::new();
+        let mut queue = DelayQueue::new();
+        let key = queue.insert(1, MILLI * 20);
+        for _ in 0..3 {
+            assert!(take(&mut queue, &waker).is_pending());
+        }
+        assert_eq!(scene.machine.metrics().sum(|cpu| cpu.bases.armed), number as u64 + 1);
+        change(&mut queue, key);
+        assert_eq!(woken.count(), wakes);
+        if number == 0 {
+            assert!(matches!(take(&mut queue, &waker), Poll::Ready(None)));
+        }
+        scene.advance(MILLI * 30);
+        assert_eq!(woken.count(), wakes, "it was woken for nothing");
+    }
+}
+
+/// Goal: clearing a queue that is empty wakes no task. Method: its task has seen that it is empty.
+#[test]
+fn clearing_nothing_wakes_nobody() {
+    let _scene = Stopped::new();
+    let (woken, waker) = Woken::new();
+    let mut queue: DelayQueue<()> = DelayQueue::new();
+    assert!(matches!(take(&mut queue, &waker), Poll::Ready(None)));
+    queue.clear();
+    assert_eq!(woken.count(), 0);
+}
+
+/// Goal: room is made for what has none, and given back by shrinking. Method: less than there is room for,
+/// and more.
+#[test]
+fn room() {
+    let _scene = Stopped::new();
+    let mut queue = DelayQueue::with_capacity(8);
+    queue.insert((), MILLI);
+    for (additional, capacity) in [(0, 8), (7, 8), (9, 10)] {
+        queue.reserve(additional);
+        assert_eq!(queue.capacity(), capacity, "for {additional} more");
+    }
+    queue.shrink_to_fit();
+    assert_eq!((queue.capacity(), queue.len()), (1, 1));
 }
 
 /// Goal: a cleared queue is as a new one, its keys are stale, its task is woken. Method: before and after

@@ -134,17 +134,17 @@ fn a_period() {
 }
 
 /// Goal: a sleep belongs to the machine that was current when it was made, whichever executor polls it.
-/// Method: polled under another machine, which is then shut down.
+/// Method: polled under another machine, which was shut down.
 #[test]
 fn a_sleep_stays_with_its_machine() {
     let (machine, other) = (machine(), machine());
-    let nap = {
-        let _entered = machine.enter();
-        sleep(MILLI * 30)
-    };
-    let deadline = nap.deadline();
     let entered = other.enter();
     other.shutdown();
+    let nap = {
+        let _entered = machine.enter();
+        sleep(MILLI * 100)
+    };
+    let deadline = nap.deadline();
     futures_executor::block_on(nap);
     assert!(Instant::now() >= deadline);
     assert_eq!(machine.metrics().sum(|cpu| cpu.bases.armed), 1);

@@ -108,6 +108,17 @@ fn the_129th_in_a_row_gives_way() {
     assert_eq!((gave_way, woken.count()), (vec![129, 258], 2));
 }
 
+/// Goal: a coarse sleep whose timer ran at its very deadline is over. Method: a delay that no bucket rounds.
+#[test]
+fn at_its_deadline_a_coarse_sleep_is_over() {
+    let scene = Stopped::new();
+    let (woken, waker) = Woken::new();
+    let mut nap = pin!(sleep(MILLI * 3).with_precision(Precision::Coarse));
+    assert_eq!(poll(nap.as_mut(), &waker), Poll::Pending);
+    scene.advance(MILLI * 3);
+    assert_eq!((woken.count(), nap.is_elapsed()), (1, true));
+}
+
 /// Goal: deadlines beyond the wheel's longest delay, 12 days, are kept, and woken for as often as a task
 /// polls. Method: 100 days in steps of five, polling after each.
 #[test]
@@ -182,6 +193,24 @@ fn a_machine_that_was_shut_down() {
         assert!(message(|| _ = poll(nap.as_mut(), Waker::noop())).contains("shut down"));
     }
     drop(entered);
+}
+
+/// Goal: a task that waits is woken by a reset after the end of its machine: no thread will wake it any more.
+/// Method: a sleep that waits, and another deadline.
+#[test]
+fn a_reset_after_the_end_wakes() {
+    for precision in [Precision::Coarse, Precision::Tick, Precision::Exact] {
+        let machine = Machine::start().expect("threads and timers can be had");
+        let entered = machine.enter();
+        let (woken, waker) = Woken::new();
+        let mut nap = pin!(sleep(DAY).with_precision(precision));
+        assert_eq!(poll(nap.as_mut(), &waker), Poll::Pending);
+        drop(entered);
+        machine.shutdown();
+        let before = woken.count();
+        nap.as_mut().reset(Instant::now() + DAY * 2);
+        assert_eq!(woken.count(), before + 1, "{precision:?}");
+    }
 }
 
 /// What it panics with.
