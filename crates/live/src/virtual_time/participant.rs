@@ -38,18 +38,12 @@ impl Participant {
         if !machine.clock.is_paused() || !state.may_move() {
             return IdleOutcome::Wait;
         }
-        let running = TimerRunner::begin(machine, state);
-        let has_moved = machine.move_to_next();
-        if has_moved {
-            // Before others may move it again: what was woken may be this one's, and is looked for first.
-            time.lock().stay(self.number);
+        let _running = TimerRunner::begin(machine, state);
+        if !machine.move_to_next() {
+            return IdleOutcome::Wait;
         }
-        drop(running);
-        match has_moved {
-            true if time.lock().is_woken(self.number) => IdleOutcome::Woken,
-            true => IdleOutcome::Moved,
-            false => IdleOutcome::Wait,
-        }
+        // Before others may move it again: what was woken may be this one's, and is looked for first.
+        if time.lock().stay(self.number) { IdleOutcome::Woken } else { IdleOutcome::Moved }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct VirtualTime {
     pub(super) is_allowed: bool,
-    /// Length of a tick, in ns.
+    /// Length of a tick, in ns; not 0, which no builder starts with.
     pub(super) tick: u64,
     state: Mutex<TimeState>,
     /// No thread runs timers any more.
@@ -19,7 +19,7 @@ impl VirtualTime {
     /// For a machine whose tick lasts `tick`.
     pub(crate) fn new(allowed: Allowed, tick: Nanos) -> Self {
         let is_allowed = allowed == Allowed::Yes;
-        Self { is_allowed, tick: tick.0.max(1), state: Mutex::default(), done: Condvar::new() }
+        Self { is_allowed, tick: tick.0, state: Mutex::default(), done: Condvar::new() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, TimeState> {

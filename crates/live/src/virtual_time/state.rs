@@ -78,13 +78,9 @@ impl TimeState {
         self.change(number, Activity::Busy).is_woken = true;
     }
 
-    /// Keeps it busy, and woken if it was.
-    pub(super) fn stay(&mut self, number: usize) {
-        let _ = self.change(number, Activity::Busy);
-    }
-
-    pub(super) fn is_woken(&mut self, number: usize) -> bool {
-        self.member(number).is_woken
+    /// Keeps it busy, and woken if it was; says whether it was.
+    pub(super) fn stay(&mut self, number: usize) -> bool {
+        self.change(number, Activity::Busy).is_woken
     }
 
     /// Says whether it was woken.

@@ -1,5 +1,7 @@
 //! Time moves when no thread has anything to do, and only then.
 
+mod participants;
+
 use super::{TimeError, advance, attend, block_on};
 use crate::time::{Duration, Instant, sleep, sleep_until, timeout};
 use crate::{Machine, StartError};
