@@ -102,3 +102,77 @@ pub(super) fn excerpt(text: &str) -> String {
     }
     short
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::tests::Folder;
+    use super::{Below, FILE_BYTES_MAX, Files, excerpt};
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    /// Goal: a file of any size is read to a bound, and refused beyond it, not cut; lists of mounts have a
+    /// larger one. Method: files of the size of the bound, and one byte more.
+    #[test]
+    fn files_have_a_bound() {
+        let folder = Folder::new();
+        let files = Below(folder.0.clone());
+        let most = usize::try_from(FILE_BYTES_MAX).expect("small");
+        for (path, size, is_read) in
+            [("/a", most, true), ("/b", most + 1, false), ("/proc/self/mounts", most + 1, true)]
+        {
+            folder.write(path, &"x".repeat(size));
+            let read = files.text(path).map(|text| text.expect("it is there").len()).ok();
+            assert_eq!(read, is_read.then_some(size), "{path}");
+        }
+        assert!(matches!(files.text("/c"), Ok(None)), "what is not there is no error");
+        assert!(matches!(files.text("/a/inside"), Ok(None)), "nor what cannot be there");
+    }
+
+    /// Goal: nothing but a regular file is read. Method: a device that is empty, and text that is none.
+    #[test]
+    fn what_is_no_file_of_text_is_refused() {
+        let folder = Folder::new();
+        let files = Below(folder.0.clone());
+        symlink("/dev/null", folder.0.join("device")).expect("a folder of the test's own");
+        assert!(files.text("/device").is_err());
+        assert!(files.open_for_changes("/device").is_none());
+        fs::write(folder.0.join("binary"), [0xff, 0xfe]).expect("a folder of the test's own");
+        assert!(files.text("/binary").is_err());
+    }
+
+    /// Goal: folders are found in order, and nothing else. Method: many, made in another order, and a file.
+    #[test]
+    fn folders_are_in_order() {
+        let folder = Folder::new();
+        let mut names: Vec<_> = (0..20).map(|number| format!("g{}", number * 7 % 20 + 10)).collect();
+        for name in &names {
+            folder.write(&format!("/groups/{name}/file"), "");
+        }
+        folder.write("/groups/file", "");
+        names.sort();
+        assert_eq!(Below(folder.0.clone()).folders("/groups"), names);
+    }
+
+    /// Goal: a file that can be read is opened, one that cannot is not. Method: a file, none, and the memory
+    /// of this process, which has nothing at 0.
+    #[test]
+    fn what_cannot_be_read_is_not_opened_for_changes() {
+        let folder = Folder::new();
+        folder.write("/there", "member\n");
+        let files = Below(folder.0.clone());
+        assert!(files.open_for_changes("/there").is_some());
+        assert!(files.open_for_changes("/missing").is_none());
+        assert!(Below("/".into()).open_for_changes("/proc/self/mem").is_none());
+    }
+
+    /// Goal: an excerpt is one short line that no terminal acts on, and says when it is cut. Method: letters
+    /// of each kind, and texts around the longest.
+    #[test]
+    fn excerpts_are_short_and_printable() {
+        assert_eq!(excerpt(" a\tb\nc \n"), "a b c");
+        assert_eq!(excerpt("\u{1b}[31m\u{7}\u{202e}\u{85}x"), "\u{fffd}[31m\u{fffd}\u{fffd}\u{fffd}x");
+        let longest = "x".repeat(120);
+        assert_eq!(excerpt(&longest), longest);
+        assert_eq!(excerpt(&(longest.clone() + "y")), longest + " ...");
+    }
+}

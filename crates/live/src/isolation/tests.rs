@@ -116,6 +116,34 @@ fn files_are_opened_before_they_are_read() {
     assert!(asked.contains(&format!("read {}", known[0])) && asked.len() > 2, "{asked:?}");
 }
 
+/// Goal: nothing is read outside of what cpusets have: neither another controller's hierarchy, nor above a
+/// mount, where the own group of a container may be. Method: a host that keeps what it was asked for.
+#[test]
+fn only_cpusets_are_read() {
+    let own = "0::/../../other\n";
+    let mounts = format!("{V1}{V2}");
+    let host = Host::new(&[("/proc/self/mounts", &mounts), ("/proc/self/cgroup", own)]);
+    let asked = Asked(host.with("/cg/cpuset.cpus.isolated", "7"), RefCell::default());
+    assert_eq!(read(&asked).host.cpusets, set("7"));
+    let asked = asked.1.into_inner();
+    assert!(asked.contains(&"read /cg/set/cpuset.cpus".to_owned()), "{asked:?}");
+    assert!(!asked.iter().any(|path| path.contains("..") || path.contains("/cg/cpu/")), "{asked:?}");
+}
+
+/// Goal: the kernel is asked to tell of partitions, valid or not, and of no other group. Method: one of each
+/// kind, and a file that is empty.
+#[test]
+fn partitions_are_told_of() {
+    let host = v2()
+        .group("/cg/a", "member", "0")
+        .group("/cg/b", "root", "1")
+        .group("/cg/c", "isolated", "2")
+        .group("/cg/d", "isolated invalid (why)", "3")
+        .group("/cg/e", "", "4");
+    let expected = ["b", "c", "d"].map(|name| format!("/cg/{name}/cpuset.cpus.partition"));
+    assert_eq!(read(&host).partitions, expected);
+}
+
 fn set(list: &str) -> CpuSet {
     list.parse().expect("a list")
 }
@@ -182,6 +210,7 @@ fn the_list_of_the_root_counts() {
     assert_eq!(path, "/cg/a/cpuset.cpus.partition");
     assert!(state.contains("not exclusive"), "{state}");
     assert_eq!(read(&host).partitions, ["/cg/a/cpuset.cpus.partition"]);
+    assert_eq!(host.group("/cg/a/own", "isolated", "5").cpusets().0, "6-7");
 }
 
 /// Goal: a partition that the kernel calls invalid isolates nothing, is named, and hides no other one.
@@ -209,7 +238,9 @@ fn unbalanced_cpusets() {
     assert_eq!(off.cpusets(), (String::new(), vec![]), "a host without balancing");
     let split = off.cpuset("/cg/set/system", "0-3", (1, 0));
     assert_eq!(split.cpusets(), ("4-7".to_owned(), vec![]));
-    let inner = split.cpuset("/cg/set/rt/half", "4-5", (1, 0));
+    let shared = split.cpuset("/cg/set", "0-7", (0, 0));
+    assert_eq!(shared.cpusets().0, "4-7", "the root need not be exclusive");
+    let inner = shared.cpuset("/cg/set/rt/half", "4-5", (1, 0));
     assert_eq!(inner.cpusets(), ("6-7".to_owned(), vec![]));
     let unknown = inner.with("/cg/set/rt/cpuset.sched_load_balance", SECRET);
     let (isolated, problems) = unknown.cpusets();
@@ -330,10 +361,10 @@ proptest! {
 }
 
 /// A folder with a host's files, removed at the end.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         // Relaxed: it only has to be another one each time.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -346,7 +377,7 @@ impl Folder {
     }
 
     /// As a kernel does it: a reader finds the old text or the new one.
-    fn write(&self, path: &str, text: &str) {
+    pub(super) fn write(&self, path: &str, text: &str) {
         let path = self.0.join(path.trim_start_matches('/'));
         fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder of the test's own");
         let new = path.with_extension("new");
@@ -354,12 +385,12 @@ impl Folder {
         fs::rename(new, path).expect("it can be renamed");
     }
 
-    fn isolate(&self, list: &str) {
+    pub(super) fn isolate(&self, list: &str) {
         self.write("/cg/cpuset.cpus.isolated", &format!("{list}\n"));
     }
 
     /// Has `machine` follow it; tells of every change.
-    fn follow(&self, machine: &'static Machine) -> (HostWatchGuard, Receiver<IsolationChange>) {
+    pub(super) fn follow(&self, machine: &'static Machine) -> (HostWatchGuard, Receiver<IsolationChange>) {
         let (sender, changes) = channel();
         let watch = HostWatch::new().every(Duration::from_millis(10)).below(&self.0);
         let guard = machine.watch_host_isolation(watch, move |change| _ = sender.send(change.clone()));
@@ -375,7 +406,7 @@ impl Drop for Folder {
 
 /// All CPUs of this host, and the last one, for machines that these tests start; with one CPU `test` has
 /// nothing to show, and is left out.
-fn two_cpus(test: &str) -> Option<(CpuSet, CpuSet)> {
+pub(super) fn two_cpus(test: &str) -> Option<(CpuSet, CpuSet)> {
     let machine = Machine::start().expect("starts");
     let cpus = machine.cpus.clone();
     machine.shutdown();
@@ -387,11 +418,11 @@ fn two_cpus(test: &str) -> Option<(CpuSet, CpuSet)> {
     Some((cpus, CpuSet::range(last, 1).expect("a CPU")))
 }
 
-fn next(changes: &Receiver<IsolationChange>) -> IsolationChange {
+pub(super) fn next(changes: &Receiver<IsolationChange>) -> IsolationChange {
     changes.recv_timeout(PATIENCE).expect("the host changed")
 }
 
-fn runtime(machine: &Machine) -> CpuSet {
+pub(super) fn runtime(machine: &Machine) -> CpuSet {
     machine.core.isolation().runtime
 }
 

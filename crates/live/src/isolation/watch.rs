@@ -132,19 +132,29 @@ struct Watcher {
 impl Watcher {
     fn run(mut self, mut report: impl FnMut(&IsolationChange)) {
         loop {
-            let (told, Reading { host, partitions }) = look(&self.watch.files, &self.partitions);
-            self.partitions = partitions;
+            let (told, host) = self.look();
             if let Some(change) = self.follow(host) {
                 crate::events::host_isolation_changed(&change);
                 report(&change);
             }
-            let mut woken = self.wait(&told, self.watch.interval);
-            if woken == Woken::ByChange {
-                woken = self.wait(&[], PAUSE);
-            }
-            if woken == Woken::Over || !self.machine.is_running() {
+            if self.rest(&told) == Woken::Over || !self.machine.is_running() {
                 return;
             }
+        }
+    }
+
+    /// What the host says, and the partitions that were known before, opened for changes.
+    fn look(&mut self) -> (Vec<File>, HostIsolation) {
+        let (told, Reading { host, partitions }) = look(&self.watch.files, &self.partitions);
+        self.partitions = partitions;
+        (told, host)
+    }
+
+    /// Until the next look, which a change of `told` brings forward; a pause at least.
+    fn rest(&self, told: &[File]) -> Woken {
+        match self.wait(told, self.watch.interval) {
+            Woken::ByChange => self.wait(&[], PAUSE),
+            woken => woken,
         }
     }
 
@@ -179,5 +189,140 @@ impl Watcher {
         }
         let is_told = fds.iter().skip(1).any(|fd| !fd.revents().is_empty());
         if is_told { Woken::ByChange } else { Woken::ByTime }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::host::HostIsolation;
+    use super::super::tests::{Folder, next, runtime, two_cpus};
+    use super::{File, HostWatch, Machine, PAUSE, Watcher, Woken};
+    use core::time::Duration;
+    use rustix::event::{EventfdFlags, eventfd};
+    use std::io::Read;
+    use std::sync::Arc;
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+
+    /// Longer than any test takes on a machine that works.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// A watcher that no thread runs.
+    fn watcher(machine: &'static Machine) -> Watcher {
+        let end = Arc::new(eventfd(0, EventfdFlags::NONBLOCK).expect("a descriptor can be had"));
+        Watcher { machine, watch: HostWatch::new(), end, seen: None, partitions: vec![] }
+    }
+
+    /// Goal: no program makes the thread spin. Method: an interval of nothing.
+    #[test]
+    fn two_looks_are_apart() {
+        assert_eq!(HostWatch::new().every(Duration::ZERO), HostWatch::new().every(PAUSE));
+        assert_ne!(HostWatch::new().every(2 * PAUSE), HostWatch::new().every(PAUSE));
+    }
+
+    /// Goal: what a look made of the host is news once, be it refused or done; what the program isolates by
+    /// itself holds until the host changes. Method: looks at hosts, by hand.
+    #[test]
+    fn a_set_is_news_once() {
+        let Some((cpus, last)) = two_cpus("a_set_is_news_once") else { return };
+        let machine = Machine::start().expect("starts");
+        let mut watcher = watcher(machine);
+        let host = |cpusets: &_| HostIsolation { cpusets: Clone::clone(cpusets), ..HostIsolation::default() };
+        let all = host(&cpus);
+        let refused = watcher.follow(all.clone()).expect("it is news");
+        assert!(refused.outcome.is_err());
+        assert_eq!(watcher.follow(all), None);
+        assert!(watcher.follow(host(&crate::CpuSet::new())).is_some());
+        machine.set_isolated(&last).expect("one is left");
+        assert_eq!(watcher.follow(host(&crate::CpuSet::new())), None);
+        assert_eq!(runtime(machine), last);
+        machine.shutdown();
+    }
+
+    /// Goal: the kernel is asked to tell of the partitions that the look before has found. Method: two looks
+    /// at a host with one.
+    #[test]
+    fn the_next_look_knows_the_partitions() {
+        let folder = Folder::new();
+        folder.write("/cg/cpuset.cpus.partition", "root\n");
+        let machine = Machine::start().expect("starts");
+        let mut watcher = watcher(machine);
+        watcher.watch = HostWatch::new().below(&folder.0);
+        assert_eq!([(); 2].map(|()| watcher.look().0.len()), [0, 1]);
+        machine.shutdown();
+    }
+
+    /// Goal: a wait ends with a change that the kernel tells of, else when its time is over. Method: a file
+    /// of sysfs, which counts as changed until it is read; a wait that has no other end than that, and one
+    /// that has. The pause between two looks is not ended by it.
+    #[test]
+    fn a_change_ends_the_wait() {
+        let Ok(mut file) = File::open("/sys/devices/system/cpu/online") else {
+            quietcore_testing::left_out("a_change_ends_the_wait", "needs sysfs");
+            return;
+        };
+        let machine = Machine::start().expect("starts");
+        let watcher = watcher(machine);
+        let unread = file.try_clone().expect("a descriptor can be had");
+        let unread = [unread];
+        assert_eq!(watcher.wait(&unread, PATIENCE), Woken::ByChange);
+        assert_eq!(watcher.rest(&unread), Woken::ByTime);
+        file.read_to_string(&mut String::new()).expect("a list of CPUs");
+        assert_eq!(watcher.wait(&[file], PAUSE), Woken::ByTime);
+        machine.shutdown();
+    }
+
+    /// Goal: the thread ends with its machine, though its guard lives. Method: the end of its callback is
+    /// seen.
+    #[test]
+    fn the_end_of_the_machine_ends_the_watch() {
+        let folder = Folder::new();
+        let machine = Machine::start().expect("starts");
+        let (guard, changes) = folder.follow(machine);
+        machine.shutdown();
+        assert!(matches!(changes.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected)));
+        drop(guard);
+    }
+
+    /// Goal: dropping the guard waits for the report that is under way. Method: a report that takes its time
+    /// once the guard is about to be dropped.
+    #[test]
+    fn the_guard_waits_for_the_report() {
+        let Some((_, last)) = two_cpus("the_guard_waits_for_the_report") else { return };
+        let folder = Folder::new();
+        folder.isolate(&last.to_string());
+        let machine = Machine::start().expect("starts");
+        let ((began, has_begun), (ended, has_ended)) = (channel(), channel());
+        let watch = HostWatch::new().every(PAUSE).below(&folder.0);
+        let report = move |_: &_| {
+            began.send(()).expect("the test waits");
+            std::thread::sleep(Duration::from_millis(50));
+            ended.send(()).expect("the test waits");
+        };
+        let guard = machine.watch_host_isolation(watch, report).expect("there is a thread to be had");
+        has_begun.recv_timeout(PATIENCE).expect("the host isolates one");
+        drop(guard);
+        assert_eq!(has_ended.try_recv(), Ok(()));
+        machine.shutdown();
+    }
+
+    /// Goal: a report may drop the guard of its own thread, which then ends. Method: it does, at the first
+    /// change; the end of the callback is seen.
+    #[test]
+    fn a_report_may_drop_the_guard() {
+        let Some((_, last)) = two_cpus("a_report_may_drop_the_guard") else { return };
+        let folder = Folder::new();
+        let machine = Machine::start().expect("starts");
+        let ((give, given), (sender, changes)) = (channel(), channel());
+        let watch = HostWatch::new().every(PAUSE).below(&folder.0);
+        let report = move |change: &super::IsolationChange| {
+            drop(given.recv_timeout(PATIENCE).expect("the test gives it"));
+            sender.send(change.clone()).expect("the test waits");
+        };
+        let guard = machine.watch_host_isolation(watch, report).expect("there is a thread to be had");
+        give.send(guard).expect("the thread runs");
+        folder.isolate(&last.to_string());
+        assert_eq!(next(&changes).wanted, last);
+        assert!(matches!(changes.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected)));
+        machine.shutdown();
     }
 }
