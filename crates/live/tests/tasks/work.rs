@@ -3,7 +3,7 @@
 use crate::scene::{Gate, builder, cpu, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
-    OnPanic,
+    Cpu, Machine, OnPanic, TimerOptions,
     task::{SpawnError, WorkOptions},
     timer::WouldBlock,
 };
@@ -163,5 +163,63 @@ fn cancelling_takes_back_the_moment_and_the_run() {
     assert!(work.cancel());
     assert!(!work.work().is_pending(), "the run still waits");
     assert!(!work.cancel());
+    assert!(!work.queue_after(Duration::from_secs(100)).expect("it runs"));
+    assert!(work.cancel(), "it waited for its moment");
     machine.shutdown();
+}
+
+/// Goal: a flush waits for work that waits, and for its run. Method: the lane is kept until one flush waits,
+/// and then the run is until another one does.
+#[test]
+fn a_flush_waits_for_the_run() {
+    let machine = lanes().start().expect("starts");
+    let [lane, run] = [Gate::default(), Gate::default()];
+    let (keeps, holds) = (lane.clone(), run.clone());
+    let (began, has_begun) = channel();
+    let keep = machine.spawn_on(cpu(0), async move { keeps.wait() }).expect("it runs");
+    let work = machine.work(WorkOptions::new().bound(cpu(0)), move || {
+        began.send(()).expect("the test waits");
+        holds.wait();
+    });
+    let work = work.expect("a lane");
+    assert!(work.queue().expect("it runs"));
+    let flush = || {
+        let (waits, (sender, ended)) = (work.clone(), channel());
+        thread::spawn(move || sender.send(waits.flush()).expect("the test waits"));
+        // If the other thread is slower than this, it shows less.
+        assert!(ended.recv_timeout(Duration::from_millis(20)).is_err(), "it waits or runs");
+        ended
+    };
+    let while_it_waits = flush();
+    lane.open();
+    wait_for(&has_begun);
+    let while_it_runs = flush();
+    run.open();
+    assert_eq!([while_it_waits, while_it_runs].map(|ended| wait_for(&ended)), [Ok(()); 2]);
+    block_on(keep).expect("it ends");
+    machine.shutdown();
+}
+
+/// Goal: a thread that others wait for does not wait for work: a lane, also between its turns, and a thread
+/// that runs a callback; none of them has to, if there is nothing to wait for. Method: each flushes work that
+/// no lane comes to, and work that does nothing.
+#[test]
+fn who_may_not_wait_for_work() {
+    let machine = builder().start().expect("starts");
+    let make = || machine.work(WorkOptions::new().bound(cpu(1)), || {}).expect("a lane");
+    let (idle, waits) = (make(), make());
+    assert!(waits.queue().expect("it runs"));
+    let flushes = move || (idle.flush(), waits.flush());
+    let expected = (Ok(()), Err(WouldBlock));
+    let on_lane = Cpu::claim(machine, cpu(0)).expect("no thread has it");
+    assert_eq!(flushes(), expected);
+    drop(on_lane);
+    let other = Machine::start().expect("starts");
+    let (sender, told) = channel();
+    let timer = other.timer(TimerOptions::new(), move |_| sender.send(flushes()).expect("the test waits"));
+    timer.arm_after(Duration::ZERO).expect("it runs");
+    assert_eq!(wait_for(&told), expected);
+    for machine in [other, machine] {
+        machine.shutdown();
+    }
 }
