@@ -84,8 +84,8 @@ fn one_that_was_woken_stays_busy() {
     assert_eq!((first.idle(), start.elapsed()), (IdleOutcome::Moved, ms(1)));
 }
 
-/// Goal: a participant that is woken by what it ran is told so, and is busy. Method: a callback that wakes it,
-/// and another timer to which the other participant would move time.
+/// Goal: a participant that is woken by what it ran is told so, and is busy. Method: a callback that wakes
+/// it, and another timer to which the other participant would move time.
 #[test]
 fn one_that_wakes_itself_is_woken() {
     let paused = Paused::start();
