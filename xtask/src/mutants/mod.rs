@@ -15,6 +15,7 @@ mod ends;
 mod figures;
 mod files;
 mod futures;
+mod glue;
 mod hierarchy;
 mod killer;
 mod lanes;
@@ -26,6 +27,8 @@ mod realtime;
 mod schedulers;
 mod simulated;
 mod stopped;
+mod turns;
+mod verbs;
 mod waiting;
 mod words;
 
@@ -60,6 +63,9 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("what lanes do on real threads", around::AROUND),
     ("rules of run queues", queues::QUEUES),
     ("rules of lanes that wait or are stuck", waiting::WAITING),
+    ("turns, tokens and refusals", turns::TURNS),
+    ("what a world does around the core", glue::GLUE),
+    ("what callers ask for", verbs::VERBS),
     ("threads that are stopped inside a lock", stopped::STOPPED_INSIDE),
     ("packet schedulers and their queues", packets::PACKETS),
     ("figures of explain", figures::EXPLAIN),

@@ -248,8 +248,8 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "left-in-the-tree",
         rule: "a lane that has left its CPU is none that could help",
         file: SLOTS,
-        right: "doze.end());\n        self.renew_standalone(machine);\n",
-        wrong: "doze.end());\n        let _ = machine;\n",
+        right: "machine: &Machine<L, T>) {\n        self.renew_standalone(machine);\n    }\n\n    /// Which CPUs are",
+        wrong: "machine: &Machine<L, T>) {\n        let _ = machine;\n    }\n\n    /// Which CPUs are",
         killers: &[Test(Machine, "lanes::a_lane_that_left_is_not_asked_to_help")],
     },
     Mutant {

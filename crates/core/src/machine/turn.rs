@@ -253,8 +253,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ) -> Option<(ExpiredTimer<T>, R)> {
         let At { now, actions } = at;
         let is_over = turn.left == 0 || now.since(turn.started) >= TIME_BUDGET;
-        let Some(token) = turn.tokens.front_mut().filter(|token| !is_over && token.base == expired.base())
-        else {
+        let Some(token) = turn.tokens.front().filter(|token| !is_over && token.base == expired.base()) else {
             self.finish(turn, expired, now, actions);
             return self.next_expired_with(turn, At { now, actions }, take);
         };

@@ -141,8 +141,8 @@ fn what_a_blocking_cpu_has_collected_is_for_others() {
     scene.finish(0, first, 9);
 }
 
-/// Goal: what a turn gives back is told: its own CPU, which is idle, does not know that it is due. Method: CPU
-/// 0 leaves between two timers of CPU 1, of which no CPU that is awake knows.
+/// Goal: what a turn gives back is told: its own CPU, which is idle, does not know that it is due. Method:
+/// CPU 0 leaves between two timers of CPU 1, of which no CPU that is awake knows.
 #[test]
 fn what_a_turn_gives_back_is_told() {
     let mut scene = Scene::of(2);

@@ -79,8 +79,8 @@ fn the_old_rule_pushes() {
     assert_eq!(goes_to(&mut scene), on(1), "it is isolated");
 }
 
-/// Goal: under the kernel's rule for exact timers a pinned one stays on its CPU, idle or not. Method: beside a
-/// busy CPU with an earlier event, to which one that is not pinned goes.
+/// Goal: under the kernel's rule for exact timers a pinned one stays on its CPU, idle or not. Method: beside
+/// a busy CPU with an earlier event, to which one that is not pinned goes.
 #[test]
 fn the_kernels_rule_pushes_no_pinned_timer() {
     let settings =
@@ -117,7 +117,7 @@ fn only_cpus_that_pull_can_stall() {
 }
 
 /// Goal: an alarm that went off is over: the next one is asked for, and no other moment counts as one.
-/// Method: two timers of an absent CPU, while the other one sleeps.
+/// Method: two timers of an absent CPU, while CPU 1 sleeps.
 #[test]
 fn an_alarm_goes_off_once() {
     let mut scene = Scene::of(2);
