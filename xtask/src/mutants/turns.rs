@@ -251,4 +251,12 @@ pub(super) const TURNS: &[Mutant] = &[
         wrong: "self.kicks == 0 && self.alarm",
         killers: &[Test(Units, "actions::tests::kicks_of_every_word_come_out_in_order")],
     },
+    Mutant {
+        name: "more-than-is-left",
+        rule: "what is taken together with a waker is within the budget of the turn",
+        file: "crates/core/src/machine/turn.rs",
+        right: "        let room = room.min(turn.left);\n",
+        wrong: "",
+        killers: &[Test(Machine, "budgets::a_turn_ends_with_its_budget")],
+    },
 ];

@@ -232,4 +232,12 @@ pub(super) const VERBS: &[Mutant] = &[
         wrong: "self.wait_while(|state| state.is_pending())",
         killers: &[Test(Tasks, "work::a_flush_waits_for_the_run")],
     },
+    Mutant {
+        name: "interval-by-another-clock",
+        rule: "an interval goes by the clock of its own machine",
+        file: "crates/live/src/time/interval.rs",
+        right: "self.behavior.next(due, self.delay.now(), self.period)",
+        wrong: "self.behavior.next(due, Instant::now(), self.period)",
+        killers: &[Test(Futures, "interval::the_clock_is_its_machines")],
+    },
 ];

@@ -35,7 +35,7 @@ fn a_turn_ends_with_its_budget() {
                 if way == 2 {
                     let at = At { now: ms(3), actions: &mut scene.actions };
                     let turn = &mut scene.turns[0];
-                    ran += scene.machine.take_more_detached(turn, 7, at, |_, _, _| ()) as usize;
+                    ran += scene.machine.take_more_detached(turn, 6, at, |_, _, _| ()) as usize;
                 }
                 next = scene.finish_and_next(0, expired, 3);
             }

@@ -122,3 +122,42 @@ fn a_period_of_zero() {
         assert!(text.contains("must not be zero"), "{text}");
     }
 }
+
+/// Goal: an interval goes by the clock of its own machine, whichever thread polls it. Method: on a machine
+/// whose time is moved, the tick of 10 s is taken at 47 s by a thread without a machine, and reset there.
+#[test]
+fn the_clock_is_its_machines() {
+    let scene = Stopped::new();
+    let start = Instant::now();
+    let mut ticks = interval(MILLI * 10_000);
+    assert_eq!(next(&mut ticks), Some(start));
+    scene.advance_to(start + MILLI * 47_000);
+    let elsewhere = |ticks: &mut Interval, act: fn(&mut Interval) -> Option<Instant>| {
+        std::thread::scope(|scope| scope.spawn(|| act(ticks)).join().expect("no panic"))
+    };
+    assert_eq!(elsewhere(&mut ticks, next), Some(start + MILLI * 10_000));
+    assert_eq!(ticks.overruns(), 3);
+    scene.advance_to(start + MILLI * 50_000);
+    assert_eq!(next(&mut ticks), Some(start + MILLI * 50_000));
+    let resets: [(fn(&mut Interval) -> Option<Instant>, u32); 2] = [
+        (
+            |ticks| {
+                ticks.reset_immediately();
+                None
+            },
+            50_000,
+        ),
+        (
+            |ticks| {
+                ticks.reset_after(MILLI * 2_000);
+                None
+            },
+            52_000,
+        ),
+    ];
+    for (reset, due) in resets {
+        let _ = elsewhere(&mut ticks, reset);
+        scene.advance_to(start + MILLI * due);
+        assert_eq!(next(&mut ticks), Some(start + MILLI * due));
+    }
+}
