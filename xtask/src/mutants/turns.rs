@@ -259,4 +259,12 @@ pub(super) const TURNS: &[Mutant] = &[
         wrong: "",
         killers: &[Test(Machine, "budgets::a_turn_ends_with_its_budget")],
     },
+    Mutant {
+        name: "all-marked-nowhere",
+        rule: "a real-time task goes to a lane that is marked if there is no other",
+        file: "crates/core/src/run_queue/place.rs",
+        right: "found.filter(|cpu| self.is_free(*cpu)).or_else(|| self.any_free()).or_else(|| self.any_open())",
+        wrong: "found.filter(|cpu| self.is_free(*cpu)).or_else(|| self.any_free())",
+        killers: &[Test(Units, "run_queue::tests::what_comes_while_all_are_marked_waits")],
+    },
 ];

@@ -513,3 +513,16 @@ fn a_lane_that_wakes_up_already_is_not_enough() {
     world.enqueue(free(0, 0));
     assert_eq!(world.kicks(), [1, 1, 1, 0]);
 }
+
+/// Goal: where every lane is marked, an item waits on one of them all the same, as one may return. Method: a
+/// real-time task and a normal one.
+#[test]
+fn what_comes_while_all_are_marked_waits() {
+    let world = World::new();
+    (0..4).for_each(|index| world.mark(index));
+    for (number, item) in [realtime(0, 0, 5), free(1, 0)].into_iter().enumerate() {
+        world.enqueue(item);
+        assert_eq!(world.waiting().iter().sum::<usize>(), number + 1);
+    }
+    assert_eq!(world.unplaced.borrow().len(), 0);
+}
