@@ -357,4 +357,12 @@ pub(super) const LANES: &[Mutant] = &[
         wrong: "        let _ = own;\n",
         killers: &[Test(LiveUnits, "lane::isolate::tests::who_ends_is_no_own_thread")],
     },
+    Mutant {
+        name: "kick-before-bell",
+        rule: "the bell rings before the thread that it is for is kicked",
+        file: QUEUE_WORDS,
+        right: "        self.ring();\n        kick()\n",
+        wrong: "        let kicked = kick();\n        self.ring();\n        kicked\n",
+        killers: &[Test(LiveModels, "words::ksoftirqd::models::what_is_asked_for_is_found")],
+    },
 ];

@@ -100,8 +100,7 @@ impl Sleeper for LanePlace {
     }
 
     fn kick_to_help(&self) -> Kick {
-        self.queue.doorbell.ring();
-        self.kick()
+        self.queue.doorbell.ring_then(|| self.kick())
     }
 
     fn is_waiting(&self) -> bool {

@@ -21,8 +21,7 @@ impl LanePlace {
     #[cold]
     pub(super) fn call(&self) {
         if self.timer_call.begin() {
-            self.called.ring();
-            let _ = self.kick();
+            let _ = self.called.ring_then(|| self.kick());
         }
     }
 }

@@ -145,8 +145,7 @@ impl Machine {
         let Some(queue) = self.lanes.queue(cpu) else { return };
         self.counts[cpu.index()].raises.add(1);
         if queue.claims.raise(vectors) == Raise::News {
-            queue.doorbell.ring();
-            let is_claimed = self.lanes.kick_lane(cpu) != Kick::Vacant;
+            let is_claimed = queue.doorbell.ring_then(|| self.lanes.kick_lane(cpu)) != Kick::Vacant;
             if !is_claimed {
                 // Its lane does not come to it.
                 self.ask_ksoftirqd(cpu);

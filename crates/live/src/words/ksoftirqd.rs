@@ -20,8 +20,7 @@ impl Ksoftirqd {
 
     /// Something is pending that the lane leaves.
     pub(crate) fn ask(&self) {
-        self.asked.ring();
-        self.wake();
+        self.asked.ring_then(|| self.wake());
     }
 
     /// So that it looks whether the machine has ended.

@@ -21,7 +21,15 @@ impl Doorbell {
         Self(AtomicU32::new(0))
     }
 
-    /// Something was left; the lane is kicked after this.
+    /// Something was left for a thread that may wait. The bell rings before `kick` wakes it: else it would look,
+    /// and wait again.
+    #[inline]
+    pub(crate) fn ring_then<R>(&self, kick: impl FnOnce() -> R) -> R {
+        self.ring();
+        kick()
+    }
+
+    /// Something was left by the lane itself, which looks before it waits.
     #[inline]
     pub(crate) fn ring(&self) {
         // Release: pairs with Acquire in `take`: who takes it finds what was left.
