@@ -43,8 +43,8 @@ pub(super) const FUTURES: &[Mutant] = &[
         name: "burst-skips",
         rule: "a burst leaves no tick out",
         file: MISSED,
-        right: "Self::Skip if missed > 0 => {",
-        wrong: "Self::Skip | Self::Burst if missed > 0 => {",
+        right: "Self::Burst | Self::Delay => (due + period, 0),",
+        wrong: "Self::Burst | Self::Delay => (due + period * (missed as u32 + 1), 0),",
         killers: NEXT_TICK,
     },
     Mutant {

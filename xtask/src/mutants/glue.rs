@@ -117,4 +117,12 @@ pub(super) const GLUE: &[Mutant] = &[
         wrong: "Some(cpu) if !is_ours(cpu) && cpu.index() == usize::MAX => {",
         killers: &[Test(LiveUnits, "lane::tests::waits::a_local_task_is_dropped_by_its_thread")],
     },
+    Mutant {
+        name: "waits-after-the-end",
+        rule: "no lane waits when its machine has ended",
+        file: "crates/live/src/lane/wait.rs",
+        right: "queue.doorbell.is_rung() || !self.machine.is_running();",
+        wrong: "queue.doorbell.is_rung();",
+        killers: &[Test(LiveUnits, "lane::tests::waits::no_lane_waits_after_the_end")],
+    },
 ];

@@ -21,8 +21,8 @@ impl Doorbell {
         Self(AtomicU32::new(0))
     }
 
-    /// Something was left for a thread that may wait. The bell rings before `kick` wakes it: else it would look,
-    /// and wait again.
+    /// Something was left for a thread that may wait. The bell rings before `kick` wakes it: else it would
+    /// look, and wait again.
     #[inline]
     pub(crate) fn ring_then<R>(&self, kick: impl FnOnce() -> R) -> R {
         self.ring();

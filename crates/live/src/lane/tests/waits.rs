@@ -55,6 +55,20 @@ fn a_wait_ends_with_its_thread() {
     machine.shutdown();
 }
 
+/// Goal: no lane waits when its machine has ended, as the kick of the end came before. Method: a lane that
+/// goes idle after the shutdown.
+#[test]
+fn no_lane_waits_after_the_end() {
+    let machine = still(quiet());
+    let mut lane = claim(machine, 0);
+    machine.shutdown();
+    for _ in 0..8 {
+        let now = machine.now();
+        assert!(lane.enter_idle().until().is_some_and(|until| until <= now));
+        lane.exit_idle();
+    }
+}
+
 /// What a lane runs as its doze ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
