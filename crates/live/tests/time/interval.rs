@@ -7,6 +7,7 @@ use quietcore_live::time::MissedTickBehavior::{Burst, Delay, Skip};
 use quietcore_live::time::{Duration, Instant, Interval, Precision, interval, interval_at};
 
 type Reset = fn(&mut Interval);
+type Act = fn(&mut Interval) -> Option<Instant>;
 
 fn next(ticks: &mut Interval) -> Option<Instant> {
     match ticks.poll_tick(&mut Context::from_waker(Waker::noop())) {
@@ -132,14 +133,14 @@ fn the_clock_is_its_machines() {
     let mut ticks = interval(MILLI * 10_000);
     assert_eq!(next(&mut ticks), Some(start));
     scene.advance_to(start + MILLI * 47_000);
-    let elsewhere = |ticks: &mut Interval, act: fn(&mut Interval) -> Option<Instant>| {
+    let elsewhere = |ticks: &mut Interval, act: Act| {
         std::thread::scope(|scope| scope.spawn(|| act(ticks)).join().expect("no panic"))
     };
     assert_eq!(elsewhere(&mut ticks, next), Some(start + MILLI * 10_000));
     assert_eq!(ticks.overruns(), 3);
     scene.advance_to(start + MILLI * 50_000);
     assert_eq!(next(&mut ticks), Some(start + MILLI * 50_000));
-    let resets: [(fn(&mut Interval) -> Option<Instant>, u32); 2] = [
+    let resets: [(Act, u32); 2] = [
         (
             |ticks| {
                 ticks.reset_immediately();
