@@ -47,9 +47,31 @@ pub(super) const ENDS: &[Mutant] = &[
         name: "period-too-far",
         rule: "a period beyond the wheel's reach is not early",
         file: "crates/live/src/timer/rearm.rs",
-        right: "if locked.follows() && is_known && now < due {",
-        wrong: "if locked.follows() && is_known && now < due && locked.period.length.0 == 0 {",
+        right: "if now() < scheduled {",
+        wrong: "if now() < scheduled && locked.period.length.0 == 0 {",
         killers: &[Killer::Test(Suite::LiveUnits, "timer::tests::no_verb_reaches_too_far")],
+    },
+    Mutant {
+        name: "early-once-cancelled",
+        rule: "a timer that was cancelled or moved while it was handed out early does not run then",
+        file: "crates/live/src/timer/rearm.rs",
+        right: "if now() < scheduled {",
+        wrong: "if locked.follows() && now() < scheduled {",
+        killers: &[Killer::Test(
+            Suite::LiveUnits,
+            "timer::rearm::tests::what_is_handed_out_early_does_not_run",
+        )],
+    },
+    Mutant {
+        name: "hop-to-the-unarmed",
+        rule: "a timer that was handed out early waits for the moment that its base knows",
+        file: "crates/live/src/timer/rearm.rs",
+        right: "RunPlan::Hop(scheduled) } else",
+        wrong: "RunPlan::Hop(due) } else",
+        killers: &[Killer::Test(
+            Suite::LiveUnits,
+            "timer::rearm::tests::what_is_moved_while_it_is_handed_out_early_does_not_run",
+        )],
     },
     Mutant {
         name: "waker-unguarded",

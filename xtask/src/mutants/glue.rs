@@ -125,4 +125,28 @@ pub(super) const GLUE: &[Mutant] = &[
         wrong: "queue.doorbell.is_rung();",
         killers: &[Test(LiveUnits, "lane::tests::waits::no_lane_waits_after_the_end")],
     },
+    Mutant {
+        name: "claimed-then-forgotten",
+        rule: "a lane counts as claimed while a thread drives it",
+        file: "crates/live/src/lane/cpu.rs",
+        right: "        self.machine().lane_left(self.cpu());\n        self.lane.leave();\n",
+        wrong: "        self.lane.leave();\n        self.machine().lane_left(self.cpu());\n",
+        killers: &[Test(LiveUnits, "lane::tests::threads::a_lane_that_changes_hands_is_claimed")],
+    },
+    Mutant {
+        name: "counts-what-was-cancelled",
+        rule: "items that were cancelled before their turn are not counted",
+        file: "crates/live/src/lane/items.rs",
+        right: "u32::from(has_run)",
+        wrong: "u32::from(has_run || true)",
+        killers: &[Test(LiveUnits, "lane::tests::items::what_was_cancelled_is_not_counted")],
+    },
+    Mutant {
+        name: "unreadable-among-many",
+        rule: "that a file could not be read is known, however much else is wrong",
+        file: "crates/live/src/isolation/problems.rs",
+        right: "} else if is_unreadable(&problem) && !self.0.iter().any(is_unreadable) {",
+        wrong: "} else if is_unreadable(&problem) && self.0.is_empty() {",
+        killers: &[Test(LiveUnits, "isolation::problems::tests::what_could_not_be_read_is_kept")],
+    },
 ];

@@ -3,7 +3,8 @@
 use super::files::excerpt;
 use core::fmt;
 
-/// Largest number that is kept; the first ones tell what is wrong.
+/// Largest number that is kept: the first ones tell what is wrong. One that nothing could be learned from is
+/// among them, if there is any.
 const COUNT_MAX: usize = 32;
 
 /// Something about a host's isolation that is not as it should be. It isolates nothing.
@@ -49,15 +50,18 @@ impl Problems {
     }
 
     fn keep(&mut self, problem: IsolationProblem) {
+        let is_unreadable = |kept: &IsolationProblem| matches!(kept, IsolationProblem::Unreadable { .. });
         if self.0.len() < COUNT_MAX {
             self.0.push(problem);
+        } else if is_unreadable(&problem) && !self.0.iter().any(is_unreadable) {
+            self.0[COUNT_MAX - 1] = problem;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{COUNT_MAX, Problems};
+    use super::{COUNT_MAX, IsolationProblem, Problems};
 
     /// Goal: as many are kept as is said, and those that came first. Method: one more than that.
     #[test]
@@ -67,5 +71,18 @@ mod tests {
         let texts: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
         assert_eq!((texts.len(), texts[0].as_str()), (32, "cannot use /file0: why"));
         assert_eq!(texts[31], "cannot use /file31: why");
+    }
+
+    /// Goal: that something could not be read is known, however many problems came before. Method: partitions
+    /// that isolate nothing, as many as are kept, and then files that cannot be read.
+    #[test]
+    fn what_could_not_be_read_is_kept() {
+        let mut problems = Problems::default();
+        (0..COUNT_MAX).for_each(|number| problems.invalid(&format!("/partition{number}"), "why"));
+        (0..2).for_each(|number| problems.unreadable(&format!("/file{number}"), "why"));
+        problems.invalid("/partition", "why");
+        let is_file = |problem: &&IsolationProblem| matches!(problem, IsolationProblem::Unreadable { .. });
+        let texts: Vec<String> = problems.0.iter().filter(is_file).map(ToString::to_string).collect();
+        assert_eq!((problems.0.len(), texts), (COUNT_MAX, vec!["cannot use /file0: why".to_owned()]));
     }
 }

@@ -256,8 +256,9 @@ impl Drop for Cpu {
         if let Some(slack) = self.slack.and_then(core::num::NonZeroU64::new) {
             let _ = rustix::thread::set_current_timer_slack(Some(slack));
         }
-        self.lane.leave();
+        // Before another thread can claim it, and be counted there.
         self.machine().lane_left(self.cpu());
+        self.lane.leave();
         if self.machine().is_over() && !self.machine().is_forked() {
             // What this thread was about to run when the others were dropped.
             self.machine().end_tasks();

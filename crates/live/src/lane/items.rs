@@ -43,11 +43,11 @@ impl LaneDriver {
             let next = self.machine.queues().next_item(self.cpu(), queue, self.state.role());
             let Some(next) = next else { break };
             before = if next.activity == Activity::Normal { Before::Other } else { Before::Realtime };
-            self.run_item(next);
+            let has_run = self.run_item(next);
             if self.machine.is_forked() {
                 break;
             }
-            ran.items += 1;
+            ran.items += u32::from(has_run);
             let timers;
             (now, timers) = self.between_items();
             ran.timers += timers;
@@ -69,35 +69,42 @@ impl LaneDriver {
         machine.run_softirqs(softirqs, cpu, before)
     }
 
-    fn run_item(&mut self, next: NextItem<Item>) {
+    /// Says whether it was run: it may have been cancelled.
+    fn run_item(&mut self, next: NextItem<Item>) -> bool {
         let (machine, cpu, queue) = (self.machine, self.cpu(), self.queue());
         let activity = next.activity;
         let is_realtime = matches!(activity, Activity::Realtime(_));
-        let Some(item) = machine.queues().begin(cpu, queue, next) else { return };
+        let Some(item) = machine.queues().begin(cpu, queue, next) else { return false };
         let counts = &machine.counts[cpu.index()];
-        counts.items.add_alone(1);
-        match item {
+        let has_run = match item {
             Item::Task(task) => {
                 let running = task.metadata().running();
+                counts.items.add_alone(1);
                 let poll = || machine.guarded(cpu, || task::run(task, cpu)).flatten();
                 let moved = machine.stalls.around(cpu, running, poll);
                 if is_realtime {
                     counts.realtime_polls.add_alone(1);
                     counts.migrations.add_alone(u64::from(moved.is_some()));
                 }
+                true
             }
             Item::Work(work) => {
                 let running = work.running();
-                let guarded = |run: &dyn Fn()| _ = machine.guarded(cpu, run);
-                if work::run(work, cpu, |run| machine.stalls.around(cpu, running, || guarded(run))) {
+                let guarded = |run: &dyn Fn()| {
+                    counts.items.add_alone(1);
+                    machine.stalls.around(cpu, running, || _ = machine.guarded(cpu, run));
+                };
+                let has_run = work::run(work, cpu, guarded);
+                if has_run {
                     machine.tell_of_end();
                 }
+                has_run
             }
+        };
+        if !machine.is_forked() {
+            // In a child that an item has forked locks are as they were at that moment.
+            machine.queues().end(queue, activity);
         }
-        if machine.is_forked() {
-            // A child that an item has forked: locks are as they were at that moment.
-            return;
-        }
-        machine.queues().end(queue, activity);
+        has_run
     }
 }

@@ -43,7 +43,7 @@ impl Machine {
             probe::timer_expire_entry(runner, base.cpu, late.0);
             let call = match job {
                 Job::Call(call) => {
-                    let planned = Cell::new(call.plan(expired.expires(), now, self));
+                    let planned = Cell::new(call.plan(expired.expires(), self));
                     self.stalls.around(runner, call.running(), || {
                         self.guarded(runner, || call.run(&planned, now, runner));
                     });

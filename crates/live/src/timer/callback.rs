@@ -130,7 +130,9 @@ impl CallbackTimer {
     }
 
     /// Takes the timer out and ends its periods; says whether it was pending. A run that has begun goes on,
-    /// and is not waited for. Cost: a lock if it is pending, else a load or two.
+    /// and is not waited for. A timer that is armed for longer than the wheel reaches (days) is put back once
+    /// in that time: cancelled at that very moment it was not pending, and does not run either. Cost: a
+    /// lock if it is pending, else a load or two.
     #[inline]
     pub fn cancel(&self) -> bool {
         self.0.cancel()

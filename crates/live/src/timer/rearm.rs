@@ -41,6 +41,8 @@ pub(crate) enum RunPlan {
     },
     /// Too early, because the wheel does not reach as far: arm it again for this moment.
     Hop(Nanos),
+    /// Nothing: it is as early, but another thread has cancelled it or moved it meanwhile.
+    Nothing,
     /// Nothing: its callback has released it, and its memory may be freed.
     Released,
 }
@@ -81,8 +83,14 @@ impl Rearm {
         }
     }
 
-    /// Called by the runner: what to do at `now` with a timer that was due at `expires` by its base.
-    pub(super) fn plan(&self, expires: Nanos, now: Nanos, length: Option<TickLength>) -> RunPlan {
+    /// Called by the runner: what to do with a timer that was due at `expires` by its base. `now` reads the
+    /// clock: an older reading could call a timer early that is due.
+    pub(super) fn plan(
+        &self,
+        expires: Nanos,
+        now: impl FnOnce() -> Nanos,
+        length: Option<TickLength>,
+    ) -> RunPlan {
         let due = self.due.load();
         let (is_known, rounded) = match length {
             // The base keeps the start of the tick before the moment.
@@ -96,8 +104,8 @@ impl Rearm {
         let mut overruns = 0;
         if self.ever_followed() {
             let locked = self.lock();
-            if locked.follows() && is_known && now < due {
-                return RunPlan::Hop(due);
+            if now() < scheduled {
+                return if locked.follows() { RunPlan::Hop(scheduled) } else { RunPlan::Nothing };
             }
             // A run that was handed out before its periods were ended is one of them, too.
             let is_multiple = locked.follows() || is_known && locked.period.at == due;
@@ -127,11 +135,11 @@ impl RearmGuard<'_> {
 
     /// Called by the runner while the timer is not pending: when to arm it again after what was `planned`.
     pub(super) fn next(&mut self, planned: RunPlan, now: Nanos) -> Option<Nanos> {
-        if !self.follows() {
-            return None;
-        }
-        if let RunPlan::Hop(at) = planned {
-            return Some(at);
+        match planned {
+            _ if !self.follows() => return None,
+            RunPlan::Hop(at) => return Some(at),
+            RunPlan::Nothing => return None,
+            RunPlan::Run { .. } | RunPlan::Released => {}
         }
         let Period { length, at, .. } = *self.period;
         if length == Nanos(0) {
@@ -188,9 +196,9 @@ mod tests {
         rearm.due.store(Nanos(160));
         rearm.end();
         let run = |scheduled, overruns| RunPlan::Run { scheduled: Nanos(scheduled), overruns };
-        assert_eq!(rearm.plan(Nanos(160), Nanos(161), None), run(160, 5));
+        assert_eq!(rearm.plan(Nanos(160), || Nanos(161), None), run(160, 5));
         rearm.due.store(Nanos(170));
-        assert_eq!(rearm.plan(Nanos(170), Nanos(171), None), run(170, 0));
+        assert_eq!(rearm.plan(Nanos(170), || Nanos(171), None), run(170, 0));
     }
 
     /// Goal: a run that was moved to before its multiple tells what was skipped before it. Method: a period
@@ -202,23 +210,48 @@ mod tests {
         assert_eq!(rearm.lock().next(RUN, Nanos(155)), Some(Nanos(160)));
         rearm.due.store(Nanos(157));
         let run = RunPlan::Run { scheduled: Nanos(157), overruns: 5 };
-        assert_eq!(rearm.plan(Nanos(157), Nanos(157), None), run);
+        assert_eq!(rearm.plan(Nanos(157), || Nanos(157), None), run);
     }
 
-    /// Goal: a timer is armed again only while something follows: else it would be lost. Method: one that is
-    /// far ahead, handed out early after its wait was ended.
+    /// Goal: a timer that is handed out early waits on, and does not run when its wait was ended by another
+    /// thread meanwhile. Method: one that is far ahead; then its wait is ended.
     #[test]
-    fn what_nothing_follows_is_run() {
+    fn what_is_handed_out_early_does_not_run() {
         let length = TickLength::default();
         let rearm = Rearm::new();
         let due = Nanos(5_000_000);
         rearm.lock().begin(due, Nanos(0));
         rearm.due.store(due);
         let expires = length.start(length.floor(TickKind::not_before(due, Nanos(0))));
-        let plan = || rearm.plan(expires, Nanos(4_999_999), Some(length));
-        assert_eq!(plan(), RunPlan::Hop(due));
+        let plan = |now| rearm.plan(expires, || Nanos(now), Some(length));
+        let run = RunPlan::Run { scheduled: due, overruns: 0 };
+        assert_eq!(plan(4_999_999), RunPlan::Hop(due));
+        assert_eq!(plan(5_000_000), run);
         rearm.end();
-        assert_eq!(plan(), RunPlan::Run { scheduled: due, overruns: 0 });
+        assert_eq!(plan(4_999_999), RunPlan::Nothing);
+        assert_eq!(plan(5_000_000), run);
+    }
+
+    /// Goal: a timer that is moved while it is handed out early does not run before, and keeps a moment when
+    /// the move comes to nothing. Method: other moments of an arm that is under way, with a wait that goes on
+    /// and with one that was ended; and the arm that comes after it.
+    #[test]
+    fn what_is_moved_while_it_is_handed_out_early_does_not_run() {
+        let length = TickLength::default();
+        let millis = |count: u64| Nanos(count * 1_000_000);
+        let rearm = Rearm::new();
+        rearm.lock().begin(millis(9), Nanos(0));
+        let expires = length.start(length.floor(TickKind::not_before(millis(9), Nanos(0))));
+        for other in [millis(3), millis(30)] {
+            rearm.due.store(other);
+            let plan = || rearm.plan(expires, || millis(2), Some(length));
+            assert_eq!(plan(), RunPlan::Hop(millis(9)), "the base knows");
+            rearm.end();
+            assert_eq!(plan(), RunPlan::Nothing);
+            rearm.lock().begin(other, Nanos(0));
+            assert_eq!(rearm.lock().next(RunPlan::Nothing, millis(2)), None, "that arm is under way");
+            assert!(rearm.follows(), "and goes on");
+        }
     }
 
     /// Goal: a moment that the base does not confirm is not believed. Method: what is due against ticks of
@@ -231,13 +264,13 @@ mod tests {
         rearm.due.store(Nanos(5_000_001));
         let expires = length.start(length.floor(TickKind::not_before(Nanos(5_000_001), Nanos(0))));
         let run = |scheduled| RunPlan::Run { scheduled, overruns: 0 };
-        assert_eq!(rearm.plan(expires, millis(6), Some(length)), run(Nanos(5_000_001)));
-        assert_eq!(rearm.plan(millis(2), millis(6), Some(length)), run(millis(3)));
-        assert_eq!(rearm.plan(Nanos(7), millis(6), None), run(Nanos(7)));
+        assert_eq!(rearm.plan(expires, || millis(6), Some(length)), run(Nanos(5_000_001)));
+        assert_eq!(rearm.plan(millis(2), || millis(6), Some(length)), run(millis(3)));
+        assert_eq!(rearm.plan(Nanos(7), || millis(6), None), run(Nanos(7)));
         rearm.lock().begin(Nanos(5_000_001), Nanos(0));
-        assert_eq!(rearm.plan(expires, millis(1), Some(length)), RunPlan::Hop(Nanos(5_000_001)));
+        assert_eq!(rearm.plan(expires, || millis(1), Some(length)), RunPlan::Hop(Nanos(5_000_001)));
         assert_eq!(
-            rearm.plan(millis(2), millis(3), Some(length)),
+            rearm.plan(millis(2), || millis(3), Some(length)),
             run(millis(3)),
             "another arm is under way"
         );

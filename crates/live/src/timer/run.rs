@@ -117,10 +117,10 @@ impl fmt::Debug for Run<'_> {
 
 impl DueCallback {
     /// What to do with a timer that was due at `expires` by its base.
-    pub(crate) fn plan(&self, expires: Nanos, now: Nanos, machine: &Machine) -> RunPlan {
+    pub(crate) fn plan(&self, expires: Nanos, machine: &Machine) -> RunPlan {
         let timer = self.timer.timer();
         let length = (!timer.is_exact()).then(|| machine.core.settings().tick);
-        timer.rearm.plan(expires, now, length)
+        timer.rearm.plan(expires, || machine.clock.now(), length)
     }
 
     /// Runs the callback, if that was planned. A panic of it passes through.

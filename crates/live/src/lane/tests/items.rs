@@ -2,6 +2,7 @@
 
 use super::{Log, TICK, claim, cpu, many, note, noted, pass, quiet, still};
 use crate::task::Priority;
+use crate::work::WorkOptions;
 use std::future::poll_fn;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -29,6 +30,20 @@ fn a_turn_ends_after_so_long() {
     }
     let stats = [(); 2].map(|()| lane.turn());
     assert_eq!(stats.map(|stats| stats.items), [1, 1]);
+    drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: only what was run is counted. Method: work that is cancelled before its turn, and work that is not.
+#[test]
+fn what_was_cancelled_is_not_counted() {
+    let machine = still(quiet());
+    let mut lane = claim(machine, 0);
+    let work = |_| machine.work(WorkOptions::new().bound(cpu(0)), || ()).expect("it has a lane");
+    let [cancelled, run] = [0, 1].map(work);
+    assert!(cancelled.queue() == Ok(true) && run.queue() == Ok(true) && cancelled.cancel());
+    assert_eq!(lane.turn().items, 1);
+    assert_eq!(machine.metrics().sum(|cpu| cpu.items), 1);
     drop(lane);
     machine.shutdown();
 }
