@@ -2,7 +2,9 @@
 //!
 //! One test, as machines of another would have threads of the same names.
 
+use futures_executor::block_on;
 use quietcore_live::{CpuSet, Machine};
+use rustix::thread::sched_getaffinity;
 use std::fs;
 use std::thread;
 use std::time::Duration;
@@ -21,21 +23,27 @@ fn allowed() -> Vec<String> {
     own.filter_map(|task| list(fs::read_to_string(task.join("status")).ok()?)).collect()
 }
 
-/// Goal: the machine's own threads keep off CPUs that are isolated from the start. Method: two lanes, of
-/// which one is isolated; what the kernel says of the helper and of the spare, once both have begun.
+/// Goal: the machine's own threads, and those of closures that block, keep off CPUs that are isolated from the
+/// start, from tasks or from ticks. Method: two lanes, of which one is isolated; what the kernel says of the
+/// helper and of the spare, once both have begun, and of a closure's thread.
 #[test]
 fn they_keep_off_what_is_isolated_from_the_start() {
     let list = |text: &str| text.parse::<CpuSet>().expect("a list");
-    let builder = Machine::builder().cpus(list("0-1")).lanes(list("0-1"));
-    let machine = builder.isolated(list("1")).start().expect("starts");
-    let mut found = vec![];
-    for _ in 0..1000 {
-        found = allowed();
-        if found.len() >= 2 && found.iter().all(|cpus| cpus == "0") {
-            break;
+    let builder = || Machine::builder().cpus(list("0-1")).lanes(list("0-1"));
+    for builder in [builder().isolated(list("1")), builder().nohz_full(list("1"))] {
+        let machine = builder.start().expect("starts");
+        let mut found = vec![];
+        for _ in 0..1000 {
+            found = allowed();
+            if found.len() >= 2 && found.iter().all(|cpus| cpus == "0") {
+                break;
+            }
+            thread::sleep(Duration::from_millis(10));
         }
-        thread::sleep(Duration::from_millis(10));
+        assert!(found.len() >= 2 && found.iter().all(|cpus| cpus == "0"), "they may run on {found:?}");
+        let closure = machine.spawn_blocking(|| sched_getaffinity(None).expect("it is this thread"));
+        let mask = block_on(closure.expect("it runs")).expect("no panic");
+        assert_eq!([0, 1].map(|cpu| mask.is_set(cpu)), [true, false]);
+        machine.shutdown();
     }
-    assert!(found.len() >= 2 && found.iter().all(|cpus| cpus == "0"), "they may run on {found:?}");
-    machine.shutdown();
 }

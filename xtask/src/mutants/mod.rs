@@ -11,6 +11,7 @@ mod bases;
 mod boundaries;
 mod c_abi;
 mod choice;
+mod drawn;
 mod ends;
 mod figures;
 mod files;
@@ -65,6 +66,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("rules of lanes that wait or are stuck", waiting::WAITING),
     ("turns, tokens and refusals", turns::TURNS),
     ("what a world does around the core", glue::GLUE),
+    ("what readers drew", drawn::DRAWN),
     ("what callers ask for", verbs::VERBS),
     ("threads that are stopped inside a lock", stopped::STOPPED_INSIDE),
     ("packet schedulers and their queues", packets::PACKETS),

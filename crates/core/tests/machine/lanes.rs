@@ -193,6 +193,35 @@ fn a_lane_that_wakes_up_is_watched() {
     assert_eq!(lanes.word(), Some(ms(20 + SENTINEL)));
 }
 
+/// Goal: a lane that has slept is active and watched before it runs anything, also when it found that as it was
+/// about to sleep on. Method: something is left while it is up, and it takes no turn in between.
+#[test]
+fn a_lane_that_sleeps_on_and_finds_something_is_watched() {
+    let mut lanes = Lanes::new(1);
+    assert_eq!(lanes.sleep(0, 0), None);
+    let idle = lanes.act(0, |lane, at, actions| lane.handle_idle(at, ms(1), || true, actions));
+    assert_eq!(idle, IdleUntil::Stay { until: ms(1) });
+    assert_eq!(lanes.scene.cpu_state(0), CpuState::Parked);
+    lanes.wake(0, ms(1));
+    assert_eq!((lanes.scene.cpu_state(0), lanes.word()), (CpuState::Awake, Some(ms(1 + SENTINEL))));
+}
+
+/// Goal: a lane is watched from its claim on, before its first turn. Method: it comes back after it has left,
+/// while no other one is awake.
+#[test]
+fn a_lane_is_watched_from_its_claim_on() {
+    let mut lanes = Lanes::new(2);
+    let _ = lanes.sleep(0, 0);
+    let actions = &mut lanes.scene.actions;
+    lanes.scene.machine.offline(cpu(1), ms(1), actions).expect("it is online");
+    lanes.table.handle_leave(&lanes.scene.machine);
+    let _ = lanes.table.deadline().take();
+    let actions = &mut lanes.scene.actions;
+    lanes.scene.machine.online(cpu(1), ms(2), actions).expect("it is offline");
+    lanes.table.handle_claim(&lanes.scene.machine, cpu(1), ms(2), actions);
+    assert_eq!(lanes.word(), Some(ms(2 + SENTINEL)));
+}
+
 /// Goal: a lane that was about to sleep and stays active is watched: in between another one may have found
 /// none awake, and left the deadline. Method: as if it had, before a wait that something due cuts short.
 #[test]

@@ -172,6 +172,24 @@ mod tests {
         assert_eq!(wakers.each_ref().map(is_woken), [true, false, true]);
     }
 
+    /// Goal: the last task that waits is woken, however many have left. Method: two leave, one after the other;
+    /// then one of two.
+    #[test]
+    fn the_last_that_waits_is_woken() {
+        let ends = RunEnds::new();
+        let [first, second, last] = [waker(), waker(), waker()];
+        let tickets = [&first, &second].map(|waker| ends.register(None, waker));
+        ends.leave(tickets[0]);
+        assert!(ends.is_awaited());
+        ends.leave(tickets[1]);
+        assert!(!ends.is_awaited(), "the end of a run costs no lock");
+        let ticket = ends.register(None, &first);
+        ends.register(None, &last);
+        ends.leave(ticket);
+        let woken = woken_by(&ends);
+        assert!(woken.len() == 1 && woken[0].will_wake(&last));
+    }
+
     /// A waker that looks, when it is dropped, whether others could wait now.
     struct Looks(Arc<RunEnds>, Arc<Mutex<Vec<bool>>>);
 

@@ -4,12 +4,12 @@ use crate::scene::{Gate, builder, cpu, eventually, lane_here, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{
     Cpu, Machine, OnPanic, TimerOptions,
-    task::{SpawnError, WorkOptions},
+    task::{DelayedWork, SpawnError, WorkOptions},
     timer::WouldBlock,
 };
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -165,6 +165,31 @@ fn cancelling_takes_back_the_moment_and_the_run() {
     assert!(!work.cancel());
     assert!(!work.queue_after(Duration::from_secs(100)).expect("it runs"));
     assert!(work.cancel(), "it waited for its moment");
+    machine.shutdown();
+}
+
+/// Goal: a thread that must not wait is told that a run goes on, also when there was something to take back.
+/// Method: delayed work cancels itself while it runs, with a moment ahead, with a run ahead, and without.
+#[test]
+fn what_was_taken_back_hides_no_run() {
+    let machine = lanes().on_panic(OnPanic::Continue).start().expect("starts");
+    let (own, (sender, answers)) = (Arc::new(OnceLock::<DelayedWork>::new()), channel());
+    let itself = Arc::clone(&own);
+    let cancels = move || {
+        let work = itself.get().expect("it was queued");
+        assert!(!work.queue_after(Duration::from_secs(3600)).expect("it runs"));
+        sender.send(work.cancel_sync()).expect("the test waits");
+        assert!(work.work().queue().expect("it runs"));
+        sender.send(work.cancel_sync()).expect("the test waits");
+        sender.send(work.cancel_sync()).expect("the test waits");
+    };
+    let work = machine.delayed_work(WorkOptions::new(), cancels).expect("a lane");
+    assert!(own.set(work).is_ok());
+    let work = own.get().expect("it was set");
+    assert!(work.work().queue().expect("it runs"));
+    assert_eq!([(); 3].map(|()| wait_for(&answers)), [Err(WouldBlock); 3]);
+    work.work().flush().expect("this thread may wait");
+    assert_eq!((work.cancel_sync(), machine.metrics().sum(|cpu| cpu.panics)), (Ok(false), 0));
     machine.shutdown();
 }
 

@@ -268,3 +268,22 @@ fn as_a_stream() {
     let values = virtual_time::block_on(queue.map(|expired| expired.into_inner()).collect::<Vec<_>>());
     assert_eq!(values, [10, 20, 30]);
 }
+
+/// Goal: a queue that was polled goes by the clock of its own machine, whichever thread uses it. Method: on a
+/// machine whose time was moved, a thread without a machine gives one value another deadline, and leaves one.
+#[test]
+fn the_clock_is_its_machines() {
+    let scene = Stopped::new();
+    let start = Instant::now();
+    let mut queue = DelayQueue::new();
+    let key = queue.insert("moved", MILLI * 100_000);
+    assert!(take(&mut queue, Waker::noop()).is_pending());
+    scene.advance_to(start + MILLI * 47_000);
+    let elsewhere = || {
+        queue.reset(&key, MILLI * 5_000);
+        let new = queue.insert("left", MILLI * 6_000);
+        [&key, &new].map(|key| queue.deadline(key))
+    };
+    let deadlines = std::thread::scope(|scope| scope.spawn(elsewhere).join().expect("no panic"));
+    assert_eq!(deadlines, [52_000, 53_000].map(|millis| start + MILLI * millis));
+}

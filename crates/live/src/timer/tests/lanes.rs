@@ -181,6 +181,22 @@ fn a_callback_ends_the_machine() {
     machine.shutdown();
 }
 
+/// Goal: a callback that ends its machine ends the tasks, too, whether or not a lane is there to do it. Method:
+/// a task waits for ever on a lane that no thread drives; what has become of it when the callback returns.
+#[test]
+fn a_callback_ends_the_tasks() {
+    let machine = Machine::builder().lanes("0".parse().expect("a list")).start().expect("it starts");
+    let task = machine.spawn(core::future::pending::<()>()).expect("it has a lane");
+    let (sender, ends) = channel();
+    let timer = machine.timer(TimerOptions::new(), move |_| {
+        machine.shutdown();
+        sender.send(task.is_finished()).expect("the test waits");
+    });
+    timer.arm_after(Duration::ZERO).expect("it is running");
+    assert!(ends.recv_timeout(Duration::from_secs(20)).expect("the helper runs it"));
+    machine.shutdown();
+}
+
 /// When `timer` is due that this thread arms `delay` ms from now, in ns past that moment.
 fn lateness(machine: &'static Machine, cpu: CpuId, timer: &TimerHandle, delay: u64) -> u64 {
     let at = Nanos(machine.now().0 + delay * 1_000_000);

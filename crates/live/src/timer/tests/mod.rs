@@ -231,6 +231,32 @@ fn no_verb_reaches_too_far() {
     still.machine.shutdown();
 }
 
+/// Goal: a wait for the end of a run takes out whatever that run arms while it lasts. Method: a callback arms
+/// its own timer before each of two looks.
+#[test]
+fn each_look_of_a_wait_cancels() {
+    let still = Still::new();
+    let timer = Arc::new(std::sync::OnceLock::<TimerHandle>::new());
+    let (inside, ran) = (Arc::clone(&timer), Arc::new(Mutex::new(0)));
+    let (runs, soon) = (Arc::clone(&ran), still.at(5));
+    let callback = move |_: &Run<'_>| {
+        *runs.lock().expect("no panic") += 1;
+        let timer = inside.get().expect("it was armed");
+        let mut waiting = core::pin::pin!(timer.cancel_and_wait());
+        for _ in 0..2 {
+            assert_eq!(timer.arm_at(soon), Ok(false));
+            assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            assert!(!timer.is_pending(), "it was cancelled");
+        }
+    };
+    let made = still.machine.timer(TICK, callback);
+    made.arm_at(still.at(1)).expect("it is running");
+    timer.set(made).expect("once");
+    still.go(8);
+    assert_eq!((*ran.lock().expect("no panic"), still.panics()), (1, 0));
+    still.machine.shutdown();
+}
+
 /// Goal: what waits for the end of a run is user code: when it panics, that is counted, and everybody else
 /// goes on. Method: two wakers wait for a held callback; the first one panics.
 #[test]
