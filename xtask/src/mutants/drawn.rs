@@ -2,7 +2,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{Futures, LiveUnits, Machine, OwnThreads, Tasks};
+use super::killer::Suite::{Futures, LiveUnits, Machine, OwnThreads, Tasks, Units};
 
 pub(super) const DRAWN: &[Mutant] = &[
     Mutant {
@@ -76,5 +76,13 @@ pub(super) const DRAWN: &[Mutant] = &[
         right: "self.reset_at(key, self.now().after(timeout));",
         wrong: "self.reset_at(key, Instant::now().after(timeout));",
         killers: &[Test(Futures, "delay_queue::the_clock_is_its_machines")],
+    },
+    Mutant {
+        name: "ready-is-running",
+        rule: "a timer that is due and waits for a runner is no run",
+        file: "crates/core/src/base/runs.rs",
+        right: "(self.count - self.ready) as usize",
+        wrong: "self.count as usize",
+        killers: &[Test(Units, "base::tests::tokens::what_waits_for_a_runner_does_not_run")],
     },
 ];

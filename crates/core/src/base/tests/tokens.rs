@@ -61,6 +61,23 @@ fn a_closed_base_hands_out_nothing() {
     }
 }
 
+/// Goal: only what runs counts as a run: else a shutdown would wait for what no CPU runs any more. Method: a
+/// timer is due again while it runs; the base is closed before that run ends.
+#[test]
+fn what_waits_for_a_runner_does_not_run() {
+    let mut bases = bases(1);
+    let (_, timer) = add(&mut bases, 1);
+    let _ = bases.arm_tick(timer, Tick(1), global(0), at(0));
+    let (_, mut runs) = start_all(&bases, global(0), at(2));
+    let _ = bases.arm_tick(timer, Tick(3), global(0), at(2));
+    assert!(start_all(&bases, global(0), at(5)).1.is_empty(), "it runs");
+    bases.lock(global(0), None).close();
+    let running = || bases.lock(global(0), None).running();
+    assert_eq!(running(), 1);
+    let _ = bases.finish(runs.pop().expect("it was due"), at(5));
+    assert_eq!((running(), timer.is_pending()), (0, true));
+}
+
 /// Goal: what is collected and has no runner counts as due since the first of it was, whatever is collected
 /// after that, and no earlier than what is left. Method: one timer for tick 5, one for tick 15, collected one
 /// after the other; the first is cancelled between, or not. Then an exact one for a moment before both.
