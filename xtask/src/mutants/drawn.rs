@@ -85,4 +85,12 @@ pub(super) const DRAWN: &[Mutant] = &[
         wrong: "self.count as usize",
         killers: &[Test(Units, "base::tests::tokens::what_waits_for_a_runner_does_not_run")],
     },
+    Mutant {
+        name: "watches-a-group",
+        rule: "a CPU is watched from another part of the tree, however high that is",
+        file: "crates/core/src/tmigr/remote.rs",
+        right: "for _ in 0..level {",
+        wrong: "for _ in 0..level.min(1) {",
+        killers: &[Test(Machine, "absence::each_is_watched_across_the_tree")],
+    },
 ];

@@ -66,6 +66,26 @@ fn each_is_watched_by_another() {
     }
 }
 
+/// Goal: a CPU that is the only one awake in its part of the tree is watched from another part, however high
+/// the tree. Method: of two and of three levels; all sleep but CPU 0 and a far one, which has a timer and
+/// never turns.
+#[test]
+fn each_is_watched_across_the_tree() {
+    for (count, silent) in [(16, 9), (130, 73), (130, 129)] {
+        let mut scene = Scene::of(count);
+        scene.arm_new((1, 5), silent, 0);
+        (1..count).filter(|index| *index != silent).for_each(|index| scene.idle(index, 0));
+        let (mut marked, mut ran) = (0, Vec::new());
+        for now in 1..30 {
+            let (more, run) = scene.tick(0, now);
+            marked += more;
+            ran.extend(run);
+        }
+        assert_eq!((marked, ran), (1, vec![1]), "CPU {silent} of {count}");
+        assert_eq!(scene.cpu_state(silent), CpuState::Absent);
+    }
+}
+
 /// Goal: a mark does not outlive an idle period: an arm for that CPU kicks it. Method: a marked CPU goes
 /// idle; an absent one wakes up, and goes idle.
 #[test]
