@@ -93,4 +93,12 @@ pub(super) const DRAWN: &[Mutant] = &[
         wrong: "for _ in 0..level.min(1) {",
         killers: &[Test(Machine, "absence::each_is_watched_across_the_tree")],
     },
+    Mutant {
+        name: "overslept-for-another",
+        rule: "a lane that is to be up for another one's timer has overslept when it is not",
+        file: "crates/core/src/lane/slots.rs",
+        right: "[machine.hierarchy().wakeup(cpu), own].into_iter().flatten().min()",
+        wrong: "[machine.hierarchy().wakeup(cpu), own].into_iter().flatten().max()",
+        killers: &[Test(Machine, "lanes::the_sentinel_knows_who_overslept_for_another")],
+    },
 ];

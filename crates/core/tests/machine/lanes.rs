@@ -485,6 +485,22 @@ fn the_sentinel_knows_who_overslept() {
     assert_eq!(lanes.kicked(), [0, 1], "the spare takes over from lane 0, which sleeps on");
 }
 
+/// Goal: the same of a lane that is to be up for another one's timer, before its own. Method: lane 1 sleeps with
+/// a timer for 20 ms, and then lane 0 with one for 50 ms, which oversleeps.
+#[test]
+fn the_sentinel_knows_who_overslept_for_another() {
+    let mut lanes = Lanes::new(2);
+    for (index, delay) in [(0, 49), (1, 19)] {
+        lanes.arm(delay * TICK, Context::on(cpu(index), ms(0)));
+    }
+    let _ = lanes.sleep(1, 0);
+    assert_eq!(lanes.sleep(0, 0), Some(ms(20)), "for lane 1");
+    assert_eq!(lanes.word(), Some(ms(20 + STALL)));
+    let _ = lanes.kicked();
+    let _ = lanes.sentinel_looks(ms(20 + STALL));
+    assert_ne!(lanes.kicked(), [0, 0, 0], "another one takes over");
+}
+
 /// Goal: the sentinel does not let a tree rest in which a lane was stopped on its way into or out of idle:
 /// groups may hide what others have. Method: all sleep; the record of lane 0 is held.
 #[test]
