@@ -123,7 +123,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
         self.renew_masks(&mut control);
         // The tick CPU may have changed hands, and with it who is excluded.
-        self.take_part(&control, actions);
+        self.take_part(&control, now, actions);
         if let Some(heir) = self.heir_of(cpu, housekeeping.work()) {
             let adopted = self.bases.adopt(cpu, heir, BaseCaller { cpu: None, now });
             self.first_may_have_changed(heir, adopted.change, actions);
@@ -151,7 +151,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let housekeeping = Housekeeping::new(&control.online, &isolation)?;
         control.isolation = isolation;
         self.renew_masks(&mut control);
-        let mut report = self.take_part(&control, actions);
+        let mut report = self.take_part(&control, now, actions);
         for cpu in report.left.iter() {
             let heir = nearest_housekeeping(&self.topology, cpu, housekeeping.work());
             let Some(heir) = heir.filter(|heir| *heir != cpu) else { continue };
@@ -199,14 +199,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// Makes every CPU available that should be, and then takes the others out: joiners first.
-    fn take_part(&self, control: &Control, actions: &mut Actions) -> IsolationReport {
+    /// Makes every CPU available that should be, and then takes the others out: joiners first. A joiner is
+    /// silent from `now` on: alone it need not have turned.
+    fn take_part(&self, control: &Control, now: Nanos, actions: &mut Actions) -> IsolationReport {
         let excluded = self.excluded(control);
         let mut report = IsolationReport::default();
         for cpu in control.online.difference(&excluded).iter() {
             if self.hierarchy.cpu_state(cpu) != CpuState::Unavailable {
                 continue;
             }
+            self.beat(cpu, now);
             let mut bases = self.lock_bases(cpu, None);
             let next = bases.next_global();
             self.bases.set_unavailable(cpu, false);

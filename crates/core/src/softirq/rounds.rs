@@ -84,7 +84,8 @@ impl LaneRound<'_> {
     pub fn next(&mut self, defers: bool, now: Nanos) -> LaneStep {
         // What ksoftirqd has begun waits, too, until that is done.
         let begun = self.claims.active();
-        let waiting = self.claims.pending().union(begun);
+        let pending = self.claims.pending();
+        let waiting = pending.union(begun);
         let of = &mut *self.of;
         of.given = of.given.intersection(waiting);
         let long = if defers { waiting.intersection(VectorSet::LONG) } else { VectorSet::EMPTY };
@@ -96,12 +97,12 @@ impl LaneRound<'_> {
             of.donated = of.donated.union(overdue);
             return LaneStep::Donate(overdue);
         }
-        match self.passes.next(self.claims.pending(), held, now) {
+        match self.passes.next(pending, held, now) {
             Step::Run(vectors) => {
                 self.claimed = self.claims.claim(Runner::Lane, vectors);
                 if self.claimed.is_empty() {
                     // ksoftirqd runs them, and looks again when it is done.
-                    return LaneStep::End(Left::default());
+                    return LaneStep::End(self.leave(pending.intersection(held), held));
                 }
                 LaneStep::Run(self.claimed)
             }
@@ -241,6 +242,22 @@ mod tests {
         assert_eq!(claims.claim(Runner::Ksoftirqd, packets), packets);
         let mut round = lane.begin(&claims, || limit).expect("ksoftirqd runs it");
         assert_eq!(round.next(false, limit), LaneStep::Donate(packets));
+    }
+
+    /// Goal: what is held back is left to ksoftirqd and counted, also where that runs all else. Method: it has
+    /// claimed one vector, which is raised again; a long one is pending behind a real-time task.
+    #[test]
+    fn what_is_held_back_beside_ksoftirqd_is_left() {
+        let [packets, user] = [Vector::NET_RX, Vector::user(0).expect("the first")].map(VectorSet::from);
+        let claims = raised(user);
+        assert_eq!(claims.claim(Runner::Ksoftirqd, user), user);
+        assert_eq!(claims.raise(user.union(packets)), Raise::News);
+        let mut lane = LaneSoftirqs::new(LIMIT);
+        let mut round = lane.begin(&claims, || Nanos(0)).expect("they are pending");
+        let left = Left { to_ksoftirqd: true, to_lane: false, deferred: 1 };
+        assert_eq!(round.next(true, Nanos(0)), LaneStep::End(left));
+        let mut round = lane.begin(&claims, || Nanos(1)).expect("they are pending");
+        assert_eq!(round.next(false, Nanos(1)), LaneStep::End(Left { deferred: 0, ..left }), "it was given");
     }
 
     /// Goal: how long a vector was held back ends when all of them have run, elsewhere too: the next time it

@@ -355,3 +355,13 @@ fn what_a_blocked_cpu_brings_along_is_seen_to() {
     scene.machine.exit_idle(cpu(0), alarm);
     assert_eq!(scene.turn_at(0, alarm), [1]);
 }
+
+/// Goal: a CPU that is not isolated any more is silent from then on: before, nothing was to be seen of its
+/// turns. Method: CPU 1 is isolated for a second.
+#[test]
+fn a_cpu_that_joins_is_silent_from_then_on() {
+    let mut scene = Scene::of(2);
+    let _ = scene.isolate("1", 1);
+    scene.isolate("", 1000);
+    assert_eq!(scene.machine.silence(cpu(1)).since, ms(1000));
+}

@@ -22,7 +22,7 @@ use core::str::FromStr;
 use quietcore_core::CpuSet;
 
 /// Levels below a mount that are looked at.
-const DEPTH_MAX: usize = 8;
+const DEPTH_MAX: usize = 32;
 /// Groups looked at per mount.
 const GROUP_COUNT_MAX: usize = 1024;
 
@@ -83,7 +83,7 @@ fn unified(files: &dyn Files, mount: &str, own: &str, problems: &mut Problems) -
     let all = value(files, &format!("{mount}/cpuset.cpus.isolated"), problems);
     let is_known = all.is_some();
     found.isolated = all.unwrap_or_default();
-    let groups = if is_known { ancestors(mount, own) } else { groups(files, mount, problems) };
+    let groups = if is_known { ancestors(mount, own) } else { groups(files, mount, problems).folders };
     for group in groups {
         let path = format!("{group}/cpuset.cpus.partition");
         let Some(state) = text(files, &path, problems).filter(|state| !state.is_empty()) else { continue };
@@ -129,28 +129,49 @@ fn balanced(files: &dyn Files, mount: &str, problems: &mut Problems) -> CpuSet {
     if root.is_balanced || !is_root && !root.is_exclusive {
         return CpuSet::new();
     }
-    let inner = groups(files, mount, problems).into_iter().skip(1);
+    let groups = groups(files, mount, problems);
+    if !groups.are_all {
+        // Another one may balance what these do not.
+        return CpuSet::new();
+    }
+    let inner = groups.folders.into_iter().skip(1);
     let inner = inner.map(|folder| Group::read(files, &folder, problems)).collect::<Vec<_>>();
     let covered = inner.iter().filter(|group| group.is_balanced);
     let rest = covered.fold(root.cpus.clone(), |rest, group| rest.difference(&group.cpus));
     if is_root && rest == root.cpus { CpuSet::new() } else { rest }
 }
 
-/// `mount` and what is below it, level by level.
-fn groups(files: &dyn Files, mount: &str, problems: &mut Problems) -> Vec<String> {
-    let mut found = vec![mount.to_owned()];
+/// The groups of a hierarchy.
+struct Groups {
+    /// The root and what is below it, level by level.
+    folders: Vec<String>,
+    /// No other one is there.
+    are_all: bool,
+}
+
+fn groups(files: &dyn Files, mount: &str, problems: &mut Problems) -> Groups {
+    let mut found = Groups { folders: vec![mount.to_owned()], are_all: true };
     let mut level = 0..1;
-    for _ in 0..DEPTH_MAX {
+    for depth in 0..=DEPTH_MAX {
         for at in level.clone() {
-            for name in files.folders(&found[at]) {
-                if found.len() == GROUP_COUNT_MAX {
-                    problems.unreadable(mount, &format!("more than {GROUP_COUNT_MAX} groups"));
-                    return found;
+            let folder = found.folders[at].clone();
+            let names = files.folders(&folder).unwrap_or_else(|error| {
+                problems.unreadable(&folder, &error.to_string());
+                found.are_all = false;
+                Vec::new()
+            });
+            for name in names {
+                let is_deep = depth == DEPTH_MAX;
+                if is_deep || found.folders.len() == GROUP_COUNT_MAX {
+                    let most = if is_deep { DEPTH_MAX } else { GROUP_COUNT_MAX };
+                    let what = if is_deep { "levels of groups" } else { "groups" };
+                    problems.unreadable(mount, &format!("more than {most} {what}"));
+                    return Groups { are_all: false, ..found };
                 }
-                found.push(format!("{}/{name}", found[at]));
+                found.folders.push(format!("{folder}/{name}"));
             }
         }
-        level = level.end..found.len();
+        level = level.end..found.folders.len();
     }
     found
 }

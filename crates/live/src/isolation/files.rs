@@ -26,8 +26,12 @@ pub(super) trait Files {
     /// When there is one that cannot be read, is too large, or is no text.
     fn text(&self, path: &str) -> io::Result<Option<String>>;
 
-    /// The names of the folders in `path`, in order; without those that are no UTF-8.
-    fn folders(&self, path: &str) -> Vec<String>;
+    /// The names of the folders in `path`, in order; without those that are no UTF-8. None when there is no
+    /// such folder.
+    ///
+    /// # Errors
+    /// When there is one that cannot be read, or has too many entries.
+    fn folders(&self, path: &str) -> io::Result<Vec<String>>;
 
     /// Opens a file whose changes the kernel tells of: those that come after this.
     fn open_for_changes(&self, path: &str) -> Option<File>;
@@ -48,19 +52,26 @@ impl Files for Below {
         let bytes_max = if path.ends_with("/mounts") { MOUNTS_BYTES_MAX } else { FILE_BYTES_MAX };
         match read_text(&self.path(path), bytes_max) {
             Ok(text) => Ok(Some(text)),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    fn folders(&self, path: &str) -> Vec<String> {
-        // A group that was removed meanwhile has none.
-        let Ok(entries) = fs::read_dir(self.path(path)) else { return Vec::new() };
-        let entries = entries.take(ENTRY_COUNT_MAX).flatten();
-        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    fn folders(&self, path: &str) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(self.path(path)) {
+            Ok(entries) => entries,
+            // A group that was removed meanwhile has none.
+            Err(error) if is_missing(&error) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let entries = entries.take(ENTRY_COUNT_MAX + 1).collect::<io::Result<Vec<_>>>()?;
+        if entries.len() > ENTRY_COUNT_MAX {
+            return Err(io::Error::other(format!("more than {ENTRY_COUNT_MAX} entries")));
+        }
+        let folders = entries.iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         let mut names: Vec<_> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();
-        names
+        Ok(names)
     }
 
     fn open_for_changes(&self, path: &str) -> Option<File> {
@@ -70,6 +81,10 @@ impl Files for Below {
         let mut bytes = [0; 256];
         file.read(&mut bytes).is_ok().then_some(file)
     }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// Without waiting for a writer, if it is a pipe.
@@ -106,7 +121,7 @@ pub(super) fn excerpt(text: &str) -> String {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::tests::Folder;
-    use super::{Below, FILE_BYTES_MAX, Files, excerpt};
+    use super::{Below, ENTRY_COUNT_MAX, FILE_BYTES_MAX, Files, excerpt};
     use std::fs;
     use std::os::unix::fs::symlink;
 
@@ -150,7 +165,28 @@ mod tests {
         }
         folder.write("/groups/file", "");
         names.sort();
-        assert_eq!(Below(folder.0.clone()).folders("/groups"), names);
+        let files = Below(folder.0.clone());
+        assert_eq!(files.folders("/groups").expect("it is there"), names);
+        assert!(files.folders("/missing").expect("normal").is_empty());
+        assert!(files.folders("/groups/file").expect("normal").is_empty());
+    }
+
+    /// Goal: what cannot be looked through is an error, and has no folders left out. Method: a folder of as
+    /// many entries as are looked at, and of one more; one that leads to itself.
+    #[test]
+    fn folders_that_cannot_be_read_are_told() {
+        let folder = Folder::new();
+        let files = Below(folder.0.clone());
+        symlink("loop", folder.0.join("loop")).expect("a folder of the test's own");
+        assert!(files.folders("/loop").is_err());
+        let path = folder.0.join("many");
+        fs::create_dir(&path).expect("a folder of the test's own");
+        for number in 0..ENTRY_COUNT_MAX {
+            fs::File::create(path.join(number.to_string())).expect("it can be made");
+        }
+        assert!(files.folders("/many").is_ok());
+        fs::File::create(path.join("more")).expect("it can be made");
+        assert!(files.folders("/many").is_err());
     }
 
     /// Goal: a file that can be read is opened, one that cannot is not. Method: a file, none, and the memory

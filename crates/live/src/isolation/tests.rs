@@ -72,11 +72,14 @@ impl Files for Host {
         }
     }
 
-    fn folders(&self, path: &str) -> Vec<String> {
+    fn folders(&self, path: &str) -> io::Result<Vec<String>> {
+        if self.0.get(path).is_some_and(|text| text == SECRET) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         let inner = self.0.keys().filter_map(|file| file.strip_prefix(path)?.strip_prefix('/'));
         let folders: BTreeSet<_> =
             inner.filter_map(|rest| Some(rest.split_once('/')?.0.to_owned())).collect();
-        folders.into_iter().collect()
+        Ok(folders.into_iter().collect())
     }
 
     fn open_for_changes(&self, _path: &str) -> Option<File> {
@@ -94,7 +97,7 @@ impl Files for Asked {
         self.0.text(path)
     }
 
-    fn folders(&self, path: &str) -> Vec<String> {
+    fn folders(&self, path: &str) -> io::Result<Vec<String>> {
         self.0.folders(path)
     }
 
@@ -324,7 +327,29 @@ fn trees_have_a_bound() {
     let problems = host.read().problems;
     assert_eq!(problems[0].to_string(), "cannot use /cg: more than 1024 groups");
     let deep = (0..50).fold("/cg".to_owned(), |path, _| path + "/x");
-    assert_eq!(v2().group(&deep, "isolated", "3").cpusets(), (String::new(), vec![]));
+    let (isolated, problems) = v2().group(&deep, "isolated", "3").cpusets();
+    assert_eq!((&*isolated, problems.len()), ("", 1));
+    assert_eq!(problems[0].to_string(), "cannot use /cg: more than 32 levels of groups");
+}
+
+/// Goal: a folder that cannot be read is named, and isolates nothing: what is in it may balance or isolate.
+/// Method: of each version, the root and a folder in it.
+#[test]
+fn folders_that_cannot_be_read_isolate_nothing() {
+    let old = || {
+        let host = v1().cpuset("/cg/set", "0-3", (0, 1)).cpuset("/cg/set/a", "0", (0, 0));
+        host.cpuset("/cg/set/a/b", "1", (1, 0))
+    };
+    let new = || v2().group("/cg/a", "isolated", "2").group("/cg/a/b", "isolated", "3");
+    assert_eq!([old().cpusets().0, new().cpusets().0], ["0,2-3", "2-3"]);
+    for (host, folder, left) in
+        [(old(), "/cg/set", ""), (old(), "/cg/set/a", ""), (new(), "/cg", ""), (new(), "/cg/a", "2")]
+    {
+        let host = host.with(folder, SECRET).read();
+        assert_eq!(host.cpusets.to_string(), left, "{folder}");
+        assert!(host.is_incomplete(), "{folder}");
+        assert!(host.problems[0].to_string().starts_with(&format!("cannot use {folder}: ")));
+    }
 }
 
 /// Any text, or a list of mounts.

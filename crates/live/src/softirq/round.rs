@@ -55,6 +55,8 @@ impl Machine {
             match round.next(defers, now) {
                 LaneStep::Donate(vectors) => {
                     donate(self, queue, vectors, now);
+                    // That may have used up the time of this round.
+                    now = self.now();
                     continue;
                 }
                 LaneStep::Run(vectors) => {

@@ -116,15 +116,17 @@ impl Work {
     /// was cancelled, and the run goes on.
     pub fn cancel_sync(&self) -> Result<bool, WouldBlock> {
         let waited = self.cancel();
-        self.wait_while(|state| state.is_running()).map(|()| waited)
+        // A run goes on when the machine has ended, on a thread that is not the machine's.
+        self.wait_while(WorkState::is_running).map(|()| waited)
     }
 
-    /// Waits until it neither waits nor runs.
+    /// Waits until it neither waits nor runs, or will not run any more as the machine has ended.
     ///
     /// # Errors
     /// [`WouldBlock`] when it does and this thread is a lane, or runs something itself.
     pub fn flush(&self) -> Result<(), WouldBlock> {
-        self.wait_while(|state| state.is_pending() || state.is_running())
+        let machine = self.machine();
+        self.wait_while(|state| state.is_running() || machine.is_running() && state.is_pending())
     }
 
     fn machine(&self) -> &'static Machine {
@@ -133,13 +135,14 @@ impl Work {
 
     fn wait_while(&self, is_wanted: impl Fn(&WorkState) -> bool) -> Result<(), WouldBlock> {
         let machine = self.machine();
-        if !is_wanted(&self.0.state) {
+        // What runs in a forked child is this thread at most.
+        if machine.is_forked() || !is_wanted(&self.0.state) {
             return Ok(());
         }
         if RunScope::is_here() || machine.current_cpu().is_some() {
             return Err(WouldBlock);
         }
-        machine.run_ends.wait_while(|| machine.is_running() && is_wanted(&self.0.state));
+        machine.run_ends.wait_while(|| is_wanted(&self.0.state));
         Ok(())
     }
 

@@ -241,7 +241,9 @@ fn a_handler_makes_its_lane_busy() {
         let other = move || Cpu::claim(machine, cpu(1)).expect("a free lane").turn().items;
         sender.send(thread::spawn(other).join().expect("no panic")).expect("the test waits");
     };
-    machine.set(builder().softirq(Vector::TASKLET, handler).start().expect("starts")).expect("once");
+    // However long a thread takes to start, no spare takes the task.
+    let builder = builder().stall_after(Duration::MAX).softirq(Vector::TASKLET, handler);
+    machine.set(builder.start().expect("starts")).expect("once");
     let machine = machine.get().expect("it has started");
     let mut lane = Cpu::claim(machine, cpu(0)).expect("a free lane");
     machine.raise(cpu(0), Vector::TASKLET).expect("it has a handler");

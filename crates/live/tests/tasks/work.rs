@@ -168,6 +168,33 @@ fn cancelling_takes_back_the_moment_and_the_run() {
     machine.shutdown();
 }
 
+/// Goal: a run is waited for, also when the machine ends meanwhile: its closure may use what the caller frees
+/// then. Work that only waits is not. Method: a run on a lane of this program is kept beyond the shutdown.
+#[test]
+fn a_run_outlives_the_machine() {
+    let machine = builder().start().expect("starts");
+    let gate = Gate::default();
+    let (holds, (sender, began)) = (gate.clone(), channel());
+    let work = machine.work(WorkOptions::new().bound(cpu(0)), move || {
+        sender.send(()).expect("the test waits");
+        holds.wait();
+    });
+    let (work, waits) = (work.expect("a lane"), machine.work(WorkOptions::new().bound(cpu(1)), || ()));
+    assert!(work.queue().expect("it runs"));
+    let lane = thread::spawn(move || _ = Cpu::claim(machine, cpu(0)).expect("it is free").turn());
+    wait_for(&began);
+    let (canceller, (sender, ended)) = (work.clone(), channel());
+    thread::spawn(move || sender.send(canceller.cancel_sync()).expect("the test waits"));
+    assert!(waits.as_ref().expect("a lane").queue().expect("it runs"));
+    machine.shutdown();
+    // If the other thread is slower than this, it shows less.
+    assert!(ended.recv_timeout(Duration::from_millis(50)).is_err(), "it runs");
+    assert_eq!(waits.expect("a lane").flush(), Ok(()));
+    gate.open();
+    assert_eq!(wait_for(&ended), Ok(false));
+    lane.join().expect("no panic");
+}
+
 /// Goal: a thread that must not wait is told that a run goes on, also when there was something to take back.
 /// Method: delayed work cancels itself while it runs, with a moment ahead, with a run ahead, and without.
 #[test]
