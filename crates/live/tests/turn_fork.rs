@@ -251,6 +251,27 @@ fn in_a_child(run: impl FnOnce()) -> Option<i32> {
     state.outcome(0)
 }
 
+/// Goal: a machine of a child is refused in a child of that, as any other. Method: a child starts one, which
+/// another child of it takes for its own if the first fork counts as all there were.
+#[test]
+fn a_machine_of_a_child_is_refused_in_its_child() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let grandchild = in_a_child(|| {
+        let machine = Machine::start().expect("threads and timers can be had");
+        let armed = || machine.timer(TimerOptions::new(), |_| ()).arm_after(MILLI).is_ok();
+        let is_armed = in_a_child(|| {
+            if armed() {
+                exit(4)
+            }
+        });
+        if !armed() || is_armed != Some(WELL) {
+            exit(5);
+        }
+        machine.shutdown();
+    });
+    assert_eq!(grandchild, Some(WELL));
+}
+
 /// Goal: a lane in a child runs nothing that is due in the parent. Method: a timer and a task are due before
 /// the fork; the child turns, and the parent after it.
 #[test]

@@ -222,6 +222,21 @@ fn a_lane_is_watched_from_its_claim_on() {
     assert_eq!(lanes.word(), Some(ms(2 + SENTINEL)));
 }
 
+/// Goal: a lane that works must turn at the end of its tick, or for what is due on its CPU before that, pinned
+/// or not. Method: nothing; then an exact timer of each kind.
+#[test]
+fn the_next_turn_is_for_what_is_due_here() {
+    for options in [TimerOptions::new(), TimerOptions::new().pinned()] {
+        let mut lanes = Lanes::new(1);
+        let next = |lanes: &Lanes| lanes.table.next_turn(&lanes.scene.machine, cpu(0), Nanos(100));
+        assert_eq!(next(&lanes), ms(1));
+        let exact = lanes.scene.add_exact(options, 1);
+        let at = Expiry::at(400_000);
+        let _ = lanes.scene.arm_as(exact, at, Context::on(cpu(0), ms(0)));
+        assert_eq!(next(&lanes), Nanos(400_000), "{options:?}");
+    }
+}
+
 /// Goal: a lane that was about to sleep and stays active is watched: in between another one may have found
 /// none awake, and left the deadline. Method: as if it had, before a wait that something due cuts short.
 #[test]

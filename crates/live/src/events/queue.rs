@@ -57,3 +57,29 @@ impl FoundQueue {
         self.news.notify_one();
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Found, FoundQueue, ROOM};
+    use quietcore_core::CpuId;
+
+    fn is_panic_on(found: &Found, cpu: CpuId) -> bool {
+        matches!(found, Found::Panic(on) if *on == cpu)
+    }
+
+    /// Goal: what waits at the end is told, in order; what does not fit or comes later is counted. Method: one
+    /// more than there is room for, the end, and another one.
+    #[test]
+    fn what_waits_at_the_end_is_told() {
+        let (queue, cpu) = (FoundQueue::default(), |number: usize| CpuId::new(number as u64).expect("small"));
+        (0..=ROOM).for_each(|number| queue.push(Found::Panic(cpu(number))));
+        queue.end();
+        queue.push(Found::Panic(cpu(0)));
+        for number in 0..ROOM {
+            let (found, lost) = queue.next().expect("it waits");
+            assert!(is_panic_on(&found, cpu(number)));
+            assert_eq!(lost, if number == 0 { 2 } else { 0 });
+        }
+        assert!(queue.next().is_none());
+    }
+}

@@ -332,6 +332,15 @@ fn trees_have_a_bound() {
     assert_eq!(problems[0].to_string(), "cannot use /cg: more than 32 levels of groups");
 }
 
+/// Goal: the root of all groups isolates nothing by itself, also if the file cannot be read that only it has.
+/// Method: the root does not balance, and nothing is in it.
+#[test]
+fn the_root_is_known_by_a_file_that_is_there() {
+    let root = v1().cpuset("/cg/set", "0-3", (0, 1));
+    assert_eq!(root.cpusets().0, "");
+    assert_eq!(root.with("/cg/set/release_agent", SECRET).cpusets().0, "");
+}
+
 /// Goal: a folder that cannot be read is named, and isolates nothing: what is in it may balance or isolate.
 /// Method: of each version, the root and a folder in it.
 #[test]

@@ -195,6 +195,7 @@ impl Watcher {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::host::HostIsolation;
+    use super::super::problems::IsolationProblem;
     use super::super::tests::{Folder, next, runtime, two_cpus};
     use super::{File, HostWatch, Machine, PAUSE, Watcher, Woken};
     use core::time::Duration;
@@ -235,6 +236,25 @@ mod tests {
         machine.set_isolated(&last).expect("one is left");
         assert_eq!(watcher.follow(host(&crate::CpuSet::new())), None);
         assert_eq!(runtime(machine), last);
+        machine.shutdown();
+    }
+
+    /// Goal: what the program isolates by itself holds over a look that was incomplete, and until the host
+    /// changes. Method: the program adds a CPU to what the host isolates; a part of the host is missing, and
+    /// is there again.
+    #[test]
+    fn an_incomplete_look_is_no_news() {
+        let Some((_, last)) = two_cpus("an_incomplete_look_is_no_news") else { return };
+        let machine = Machine::start().expect("starts");
+        let mut watcher = watcher(machine);
+        assert_eq!(watcher.follow(HostIsolation::default()), None);
+        machine.set_isolated(&last).expect("one is left");
+        let unreadable = IsolationProblem::Unreadable { path: "/file".to_owned(), reason: "why".to_owned() };
+        let incomplete = HostIsolation { problems: vec![unreadable], ..HostIsolation::default() };
+        for host in [incomplete, HostIsolation::default()] {
+            assert_eq!(watcher.follow(host), None);
+            assert_eq!(runtime(machine), last);
+        }
         machine.shutdown();
     }
 

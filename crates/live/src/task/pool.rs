@@ -164,6 +164,19 @@ mod tests {
         machine.shutdown();
     }
 
+    /// Goal: a thread that has ended does not count as one that waits: else the next closure would wait for it
+    /// for ever. Method: one with little patience.
+    #[test]
+    fn a_thread_that_has_ended_does_not_wait() {
+        let machine = Machine::start().expect("it starts");
+        machine.blocking.lock().threads += 1;
+        machine.blocking.work_with(Duration::from_millis(1));
+        let state = machine.blocking.lock();
+        assert_eq!((state.threads, state.idle), (0, 0));
+        drop(state);
+        machine.shutdown();
+    }
+
     /// Goal: a closure that is left for a thread whose patience has just ended is run by it. Method: the
     /// pool's lock is held until that is so.
     #[test]

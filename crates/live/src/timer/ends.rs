@@ -188,6 +188,13 @@ mod tests {
         ends.leave(ticket);
         let woken = woken_by(&ends);
         assert!(woken.len() == 1 && woken[0].will_wake(&last));
+        // One that was woken leaves while another one waits again.
+        let ticket = ends.register(None, &first);
+        assert_eq!(woken_by(&ends).len(), 1);
+        ends.register(None, &last);
+        ends.leave(ticket);
+        let woken = woken_by(&ends);
+        assert!(woken.len() == 1 && woken[0].will_wake(&last));
     }
 
     /// A waker that looks, when it is dropped, whether others could wait now.

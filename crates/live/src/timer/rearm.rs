@@ -185,6 +185,18 @@ mod tests {
         }
     }
 
+    /// Goal: nothing was skipped before the first of new periods. Method: they begin after some that were.
+    #[test]
+    fn new_periods_skip_nothing() {
+        let rearm = Rearm::new();
+        rearm.lock().begin(Nanos(100), Nanos(10));
+        assert_eq!(rearm.lock().next(RUN, Nanos(155)), Some(Nanos(160)));
+        rearm.lock().begin(Nanos(200), Nanos(10));
+        rearm.due.store(Nanos(200));
+        let run = RunPlan::Run { scheduled: Nanos(200), overruns: 0 };
+        assert_eq!(rearm.plan(Nanos(200), || Nanos(200), None), run);
+    }
+
     /// Goal: a run that was handed out before its timer was cancelled still tells what was skipped before it.
     /// Method: a period that skipped five, cancelled between the hand-out and the plan; then an arm for
     /// another moment.

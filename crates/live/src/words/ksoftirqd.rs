@@ -48,3 +48,29 @@ impl Ksoftirqd {
 
 #[cfg(all(test, loom))]
 mod models;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::Ksoftirqd;
+    use std::cell::Cell;
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    /// Goal: the end of a machine ends the wait, whenever it comes. Method: it comes right after each look.
+    #[test]
+    fn the_end_is_not_missed() {
+        let (sender, ended) = channel();
+        let wait = move || {
+            let (ksoftirqd, is_running) = (Ksoftirqd::new(), Cell::new(true));
+            let was_asked = ksoftirqd.wait(|| {
+                let was_running = is_running.replace(false);
+                ksoftirqd.wake();
+                was_running
+            });
+            sender.send(was_asked).expect("the test waits");
+        };
+        thread::spawn(wait);
+        assert_eq!(ended.recv_timeout(Duration::from_secs(20)), Ok(false));
+    }
+}

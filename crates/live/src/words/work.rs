@@ -119,5 +119,8 @@ mod tests {
         assert_eq!(state.queue(), QueueDuty::Entered, "the runner sees to that");
         assert!(state.end() && state.begin() && !state.end());
         assert!(!state.is_pending() && !state.is_running());
+        assert!(state.queue() == QueueDuty::Enqueue && state.begin());
+        assert!(state.queue() == QueueDuty::AfterRun && state.cancel() && !state.end());
+        assert_eq!(state.queue(), QueueDuty::Enqueue, "what was cancelled during the run has no entry");
     }
 }

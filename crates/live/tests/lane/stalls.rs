@@ -149,6 +149,26 @@ fn a_lane_that_never_turns_is_reported() {
     lane.join().expect("no panic");
 }
 
+/// Goal: a spare that does not turn is reported as a lane is. Method: no thread drives a lane; a callback blocks
+/// on the first spare until that was reported, and something else is due.
+#[test]
+fn a_spare_that_does_not_turn_is_reported() {
+    let of_spares = |machine: &Machine| {
+        let mut found = machine.stalls();
+        found.retain(|report| report.cpu > cpu(1) && matches!(report.stall, StallCause::Running { .. }));
+        found
+    };
+    let machine = builder().spare_lanes(2).start().expect("starts");
+    let blocks = machine.timer(TimerOptions::new(), move |run| {
+        block_until(|| of_spares(run.timer().machine()));
+    });
+    let other = machine.timer(TimerOptions::new(), |_| ());
+    blocks.arm_after(SOON).expect("it runs");
+    other.arm_after(SOON * 2).expect("it runs");
+    eventually("the spare is reported", || !of_spares(machine).is_empty());
+    machine.shutdown();
+}
+
 /// Goal: a lane that leaves while it is reported does not look as if it had turned. Method: it blocks, and
 /// its CPU is dropped without a turn.
 #[test]

@@ -160,18 +160,20 @@ fn a_lane_that_blocks_offers_what_it_has() {
     machine.shutdown();
 }
 
-/// Goal: long softirqs of a CPU that no thread drives are run by its ksoftirqd. Method: raised before any
-/// claim.
+/// Goal: softirqs of a CPU that no thread drives are run by its ksoftirqd: long ones, and the program's own.
+/// Method: raised before any claim; each is the only one with a handler.
 #[test]
 fn softirqs_of_a_lane_that_nobody_plays() {
-    let (sender, ran) = channel();
-    let builder = builder().softirq(Vector::NET_RX, move |run| {
-        sender.send(run.runner()).expect("the test waits");
-    });
-    let machine = builder.start().expect("starts");
-    machine.raise(cpu(1), Vector::NET_RX).expect("it has a handler");
-    assert_eq!(wait_for(&ran), Runner::Ksoftirqd);
-    machine.shutdown();
+    for vector in [Vector::NET_RX, Vector::user(0).expect("the first")] {
+        let (sender, ran) = channel();
+        let builder = builder().softirq(vector, move |run| {
+            sender.send(run.runner()).expect("the test waits");
+        });
+        let machine = builder.start().expect("starts");
+        machine.raise(cpu(1), vector).expect("it has a handler");
+        assert_eq!(wait_for(&ran), Runner::Ksoftirqd);
+        machine.shutdown();
+    }
 }
 
 /// Goal: work that is queued and cancelled again and again is in its queue once. Method: no thread drives a

@@ -239,6 +239,23 @@ fn clear() {
     check_books(scene.machine);
 }
 
+/// Goal: a task that has found the queue empty is told of what comes then. Method: a queue that was always
+/// empty, and one that has handed out its last value.
+#[test]
+fn an_insert_wakes_who_found_it_empty() {
+    let _scene = Stopped::new();
+    for was_used in [false, true] {
+        let ((woken, waker), mut queue) = (Woken::new(), DelayQueue::new());
+        if was_used {
+            queue.insert(1, Duration::ZERO);
+            assert!(matches!(take(&mut queue, &waker), Poll::Ready(Some((1, ..)))));
+        }
+        assert!(matches!(take(&mut queue, &waker), Poll::Ready(None)));
+        queue.insert(2, MILLI);
+        assert_eq!(woken.count(), 1, "{was_used}");
+    }
+}
+
 /// Goal: a stale key is refused. Method: each call that panics, with a key that was handed out.
 #[test]
 fn stale_keys_panic() {

@@ -438,6 +438,22 @@ fn what_no_lane_takes() {
     assert_eq!(world.waiting(), [0; 4]);
 }
 
+/// Goal: normal items take turns, however many real-time tasks run between them. Method: one of those before
+/// each of four.
+#[test]
+fn normal_items_take_turns_beside_real_time_ones() {
+    let mut queue = ItemQueue::new(CpuId(0));
+    for item in [bound(0, 0), bound(1, 0), free(2, 0), free(3, 0)] {
+        queue.push(item, true).expect("it is open");
+    }
+    let mut next = |item| {
+        queue.push(item, true).expect("it is open");
+        [(); 2].map(|()| queue.pop().expect("it waits").item.name)
+    };
+    let order: Vec<_> = (0..4).map(|_| next(realtime(9, 0, 2))).collect();
+    assert_eq!(order, [[9, 0], [9, 2], [9, 1], [9, 3]]);
+}
+
 /// Goal: normal items that are bound and those that are not take turns; a queue that closes gives back what
 /// is not bound and takes no more of that; at the end it gives all but what only its thread may drop, which
 /// it goes on taking. Method: one queue, by hand.

@@ -110,3 +110,19 @@ fn what_ends_in_time_is_waited_for() {
     };
     assert!((0..5).any(|_| is_waited_for()));
 }
+
+/// Goal: a lane counts as isolated for every reason. Method: one is isolated from ticks, or at run time.
+#[test]
+fn a_lane_without_ticks_is_isolated() {
+    for is_at_run_time in [false, true] {
+        let builder = if is_at_run_time { quiet() } else { quiet().nohz_full(list("1")) };
+        let machine = builder.start().expect("it starts");
+        if is_at_run_time {
+            machine.set_isolated(&list("1")).expect("one is left");
+        }
+        let metrics = machine.metrics();
+        let lanes = [0, 1].map(|index: usize| metrics.cpus[index].lane.expect("it is one").is_isolated);
+        assert_eq!(lanes, [false, true]);
+        machine.shutdown();
+    }
+}

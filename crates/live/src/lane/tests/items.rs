@@ -1,7 +1,7 @@
 //! Items in a turn: how many, for how long, and what is counted.
 
-use super::{Log, TICK, claim, cpu, many, note, noted, pass, quiet, still};
-use crate::task::Priority;
+use super::{Log, Other, TICK, claim, cpu, many, note, noted, pass, quiet, still};
+use crate::task::{Priority, TaskOptions};
 use crate::work::WorkOptions;
 use std::future::poll_fn;
 use std::sync::Mutex;
@@ -82,6 +82,24 @@ fn a_lane_turns_between_items() {
     assert_eq!(lane.turn().items, 2);
     assert_eq!(noted(&log)[1], start + TICK / 4);
     drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: a real-time task that is bound has not moved when it runs there for the first time. Method: it is
+/// started by a task on another lane.
+#[test]
+fn a_bound_task_has_not_moved() {
+    let machine = still(quiet());
+    let mut lanes = [0, 1].map(|index| Other::claim(machine, index));
+    let start = async move {
+        let options = TaskOptions::new().realtime(Priority::LOWEST).lane(cpu(1));
+        drop(machine.spawn_with(options, async {}).expect("it runs"));
+    };
+    drop(machine.spawn_on(cpu(0), start).expect("it runs"));
+    assert_eq!(lanes.each_mut().map(|lane| lane.act(|lane| lane.turn().items)), [1, 1]);
+    let counted = machine.metrics().cpus[1].clone();
+    assert_eq!((counted.realtime_polls, counted.migrations), (1, 0));
+    lanes.into_iter().for_each(Other::leave);
     machine.shutdown();
 }
 

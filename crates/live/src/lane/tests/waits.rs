@@ -125,7 +125,7 @@ fn a_turn_after_the_end_reads_the_descriptor() {
 }
 
 /// Goal: a task that never leaves its thread ends there, also if another thread wakes it after the end of the
-/// machine. Method: where its future is dropped.
+/// machine. Method: where its future is dropped; woken by a thread with a lane, and by one without.
 #[test]
 fn a_local_task_is_dropped_by_its_thread() {
     /// Tells on which thread it was dropped.
@@ -137,26 +137,30 @@ fn a_local_task_is_dropped_by_its_thread() {
         }
     }
 
-    let machine = still(quiet());
-    let other = Other::claim(machine, 0);
-    let ((sender, dropped), (wakers, waker)) = (channel(), channel());
-    let thread = other.act(move |lane| {
-        let tell = Tell(sender);
-        let waits = async move {
-            let _tell = tell;
-            std::future::poll_fn(|context| {
-                wakers.send(context.waker().clone()).expect("the test waits");
-                std::task::Poll::<()>::Pending
-            })
-            .await;
-        };
-        drop(lane.spawn_local(waits).expect("it runs"));
-        lane.turn();
-        thread::current().id()
-    });
-    machine.shutdown();
-    wait_for(&waker).wake();
-    assert!(dropped.try_recv().is_err(), "its thread has not come to it");
-    other.leave();
-    assert_eq!(wait_for(&dropped), thread);
+    for has_lane in [false, true] {
+        let machine = still(quiet());
+        let other = Other::claim(machine, 0);
+        let lane = has_lane.then(|| claim(machine, 1));
+        let ((sender, dropped), (wakers, waker)) = (channel(), channel());
+        let thread = other.act(move |lane| {
+            let tell = Tell(sender);
+            let waits = async move {
+                let _tell = tell;
+                std::future::poll_fn(|context| {
+                    wakers.send(context.waker().clone()).expect("the test waits");
+                    std::task::Poll::<()>::Pending
+                })
+                .await;
+            };
+            drop(lane.spawn_local(waits).expect("it runs"));
+            lane.turn();
+            thread::current().id()
+        });
+        machine.shutdown();
+        wait_for(&waker).wake();
+        assert!(dropped.try_recv().is_err(), "its thread has not come to it");
+        other.leave();
+        assert_eq!(wait_for(&dropped), thread);
+        drop(lane);
+    }
 }

@@ -70,6 +70,18 @@ fn one_that_moved_time_is_busy() {
     assert_eq!((first.idle(), start.elapsed()), (IdleOutcome::Wait, ms(2)), "no timer is left");
 }
 
+/// Goal: none is asked to look while one that moved time has not looked. Method: two, with two expiries to
+/// move to.
+#[test]
+fn none_is_asked_beside_one_that_moved_time() {
+    let paused = Paused::start();
+    let [(first, first_side), (_second, second_side)] = [(); 2].map(|()| joined(paused.0));
+    let _timers = timers(paused.0, [1, 2]);
+    assert!(first_side.looks() > 0 && second_side.looks() > 0, "they came one after the other");
+    assert_eq!(first.idle(), IdleOutcome::Moved);
+    assert_eq!((first_side.looks(), second_side.looks()), (0, 0));
+}
+
 /// Goal: a participant that was woken is busy until it has taken that up, though it says that it is idle.
 /// Method: two, one of which is woken.
 #[test]
@@ -317,6 +329,30 @@ fn an_advance_gives_way_once() {
     assert_eq!((poll(), start.elapsed()), (Poll::Ready(()), ms(3)));
     assert!(told.try_recv().is_err());
     drop(paused);
+}
+
+/// Goal: an advance goes on from where time stands when its turn comes. Method: it waits for another one, whose
+/// callback moves time.
+#[test]
+fn an_advance_waits_and_goes_on_from_there() {
+    let paused = Paused::start();
+    let (start, machine) = (Instant::now(), paused.0);
+    let ((began, has_begun), (release, until)) = (channel(), channel::<()>());
+    let until = Mutex::new(until);
+    let timer = machine.timer(TimerOptions::new().precision(Precision::Exact), move |run| {
+        began.send(()).expect("the test waits");
+        let _ = until.lock().expect("no panic").recv();
+        run.timer().machine().advance(ms(20)).expect("it is paused");
+    });
+    timer.arm_after(ms(1)).expect("it runs");
+    let first = thread::spawn(move || machine.advance(ms(10)));
+    has_begun.recv_timeout(PATIENCE).expect("it is due");
+    let second = thread::spawn(move || machine.advance(ms(5)));
+    // If the other thread is slower than this, it shows less.
+    thread::sleep(Duration::from_millis(20));
+    release.send(()).expect("it waits");
+    assert_eq!([first, second].map(|advance| advance.join().expect("no panic")), [Ok(()), Ok(())]);
+    assert_eq!(start.elapsed(), ms(35));
 }
 
 /// Goal: the functions for the current machine do what its own do, and refuse by a panic. Method: each twice.
