@@ -251,6 +251,24 @@ fn in_a_child(run: impl FnOnce()) -> Option<i32> {
     state.outcome(0)
 }
 
+/// Goal: what a child asks of its parent's machine waits for no lock of it. Method: what is known of the machine
+/// under locks is empty there, and not in the parent.
+#[test]
+fn nothing_is_known_in_a_child() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = start(Machine::builder().nohz_full("1".parse().expect("a list")));
+    let known = || (machine.metrics().cpus.is_empty(), machine.isolated().is_empty());
+    let is_wrong = || known() != (true, true) || !machine.notes().is_empty();
+    assert_eq!(
+        in_a_child(|| if is_wrong() {
+            exit(4)
+        }),
+        Some(WELL)
+    );
+    assert_eq!(known(), (false, false));
+    machine.shutdown();
+}
+
 /// Goal: a machine of a child is refused in a child of that, as any other. Method: a child starts one, which
 /// another child of it takes for its own if the first fork counts as all there were.
 #[test]

@@ -53,6 +53,12 @@ impl Sample {
     }
 }
 
+/// CLOCK_MONOTONIC, for callers without a machine.
+#[inline]
+pub(crate) fn monotonic() -> Nanos {
+    read(ClockId::Monotonic)
+}
+
 impl Clock {
     /// A moment that has not passed yet, some tens of us ahead at most: for a delay in ticks that is counted
     /// from now, and to find that nothing is due. Cost: about 10 ns if the kernel was asked a moment ago

@@ -25,6 +25,9 @@ use std::thread::{self, JoinHandle};
 /// Between two looks, however often the kernel tells of changes.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// Within this the thread sees that its machine has ended.
+const PART: Duration = Duration::from_secs(1);
+
 /// How a machine follows its host's isolation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostWatch {
@@ -131,13 +134,15 @@ struct Watcher {
 
 impl Watcher {
     fn run(mut self, mut report: impl FnMut(&IsolationChange)) {
-        loop {
+        self.machine.keep_off_isolated();
+        let _own = self.machine.join_own_threads();
+        while self.machine.is_running() {
             let (told, host) = self.look();
             if let Some(change) = self.follow(host) {
                 crate::events::host_isolation_changed(&change);
                 report(&change);
             }
-            if self.rest(&told) == Woken::Over || !self.machine.is_running() {
+            if self.rest(&told) == Woken::Over {
                 return;
             }
         }
@@ -152,9 +157,15 @@ impl Watcher {
 
     /// Until the next look, which a change of `told` brings forward; a pause at least.
     fn rest(&self, told: &[File]) -> Woken {
-        match self.wait(told, self.watch.interval) {
-            Woken::ByChange => self.wait(&[], PAUSE),
-            woken => woken,
+        let mut left = self.watch.interval;
+        loop {
+            // The end of the machine wakes no thread here.
+            let part = left.min(PART);
+            match self.wait(told, part) {
+                Woken::ByTime if part < left && self.machine.is_running() => left -= part,
+                Woken::ByChange => return self.wait(&[], PAUSE),
+                woken => return woken,
+            }
         }
     }
 
@@ -291,16 +302,25 @@ mod tests {
         machine.shutdown();
     }
 
-    /// Goal: the thread ends with its machine, though its guard lives. Method: the end of its callback is
-    /// seen.
+    /// Goal: the thread ends with its machine, though its guard lives, and looks no more then. Method: the end of
+    /// its callback is seen; of a watch that looks often, of one that hardly ever does, and of one that comes
+    /// too late.
     #[test]
     fn the_end_of_the_machine_ends_the_watch() {
         let folder = Folder::new();
-        let machine = Machine::start().expect("starts");
-        let (guard, changes) = folder.follow(machine);
-        machine.shutdown();
-        assert!(matches!(changes.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected)));
-        drop(guard);
+        for (interval, is_late) in [(PAUSE, false), (Duration::MAX, false), (PAUSE, true)] {
+            let machine = Machine::start().expect("starts");
+            if is_late {
+                folder.isolate("0-8191");
+                machine.shutdown();
+            }
+            let (sender, changes) = channel();
+            let watch = HostWatch::new().every(interval).below(&folder.0);
+            let guard = machine.watch_host_isolation(watch, move |change| _ = sender.send(change.clone()));
+            machine.shutdown();
+            assert!(matches!(changes.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected)));
+            drop(guard);
+        }
     }
 
     /// Goal: dropping the guard waits for the report that is under way. Method: a report that takes its time

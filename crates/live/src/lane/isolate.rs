@@ -77,10 +77,12 @@ impl Machine {
     }
 
     /// The CPUs that are isolated now, for whatever reason: the kernel's, the builder's, and those that
-    /// [`set_isolated`](Self::set_isolated) named. Any thread; cost: a lock and a copy of the sets.
+    /// [`set_isolated`](Self::set_isolated) named. Any thread; cost: a lock and a copy of the sets. Empty in
+    /// a forked child.
     #[must_use]
     pub fn isolated(&self) -> CpuSet {
-        self.core.isolation().any()
+        // There the lock may be held for ever.
+        if self.is_forked() { CpuSet::new() } else { self.core.isolation().any() }
     }
 
     fn isolate(&self, isolated: &CpuSet) -> Result<(IsolationReport, Unsettled<Item>), IsolateError> {

@@ -32,5 +32,8 @@ impl Machine {
                 lane.park(|| false);
             }
         }
+        if !self.is_forked() {
+            self.thread_left(spare);
+        }
     }
 }

@@ -13,7 +13,7 @@ pub enum StartError {
     #[error("none of the CPUs asked for may be used by this process")]
     NoCpu,
     /// A tick lasts between a microsecond and 584 years.
-    #[error("a tick of {tick:?} is too short; 1 us is the least, 1 ms usual")]
+    #[error("a tick of {tick:?} cannot be kept: 1 us is the least, 584 years the most, 1 ms usual")]
     Tick {
         /// What was asked for.
         tick: Duration,

@@ -88,8 +88,8 @@ impl Controller {
 
     fn is_exclusive(self, file: impl Fn(&str) -> Option<String>) -> bool {
         match self {
-            Self::Cpu => false,
-            Self::Cpuset => file("cpuset.cpu_exclusive").is_some_and(|text| text.trim() == "1"),
+            // Both may be mounted together.
+            Self::Cpu | Self::Cpuset => file("cpuset.cpu_exclusive").is_some_and(|text| text.trim() == "1"),
             // A partition that is not valid says so after the word.
             Self::Unified => {
                 file("cpuset.cpus.partition").is_some_and(|text| matches!(text.trim(), "root" | "isolated"))

@@ -1,6 +1,6 @@
 //! A histogram of spans: four buckets for each power of two, from 1 us to 17 s.
 //!
-//! A value is at most 25 % below the end of its bucket. What is shorter than 1.25 us is in the first bucket,
+//! A value is at most 25 % below the end of its bucket. What is shorter than 1.024 us is in the first bucket,
 //! what is longer than 17 s in the last.
 
 use quietcore_core::Nanos;
@@ -48,7 +48,8 @@ impl Histogram {
     }
 
     /// The end of the bucket below which the share `quantile` (0 to 1) of the values lies; `None` without
-    /// values. At most 25 % more than the value itself.
+    /// values. At most 25 % more than the value itself, but for two ends: 1.024 us stands for all that is
+    /// shorter, and 17.18 s also for all that is longer.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
         let all = self.len();

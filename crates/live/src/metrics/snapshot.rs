@@ -113,9 +113,18 @@ impl Metrics {
 }
 
 impl Machine {
-    /// What was counted so far. Any thread; cost: each base's lock once, and an allocation per CPU.
+    /// What was counted so far. Any thread; cost: each base's lock once, and an allocation per CPU. Without
+    /// CPUs in a forked child.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
+        if self.is_forked() {
+            // There the locks may be held for ever.
+            return Metrics {
+                cpus: Vec::new(),
+                settimes: self.alarm.programmed(),
+                locks: lock::statistics(),
+            };
+        }
         let possible = self.core.topology().possible();
         let isolated = self.core.isolation().any();
         let cpus = possible.iter().map(|cpu| self.cpu_metrics(cpu, &isolated)).collect();

@@ -46,7 +46,7 @@ impl Machine {
         let work = move || {
             self.keep_off_isolated();
             let _own = self.join_own_threads();
-            self.blocking.work();
+            self.blocking.work(|| self.is_forked());
         };
         let thread = std::thread::Builder::new().name("quietcore-block".to_owned()).spawn(work);
         let Err(error) = thread else { return Ok(()) };

@@ -61,18 +61,22 @@ impl BlockingPool {
         is_last
     }
 
-    /// The calling thread runs closures until it has had none for a while.
-    pub(super) fn work(&self) {
-        self.work_with(PATIENCE);
+    /// The calling thread runs closures until it has had none for a while, or is that of a child which one of
+    /// them has forked: what else waits is the parent's, and the lock may be held for ever.
+    pub(super) fn work(&self, is_forked: impl Fn() -> bool) {
+        self.work_with(PATIENCE, is_forked);
     }
 
-    fn work_with(&self, patience: Duration) {
+    fn work_with(&self, patience: Duration, is_forked: impl Fn() -> bool) {
         let mut state = self.lock();
         loop {
             if let Some(task) = state.waiting.pop_front() {
                 drop(state);
                 // Its panic is its result.
                 let _ = run(task, CpuId::default());
+                if is_forked() {
+                    return;
+                }
                 state = self.lock();
                 continue;
             }
@@ -144,7 +148,7 @@ mod tests {
         let machine = Machine::start().expect("it starts");
         machine.blocking.end();
         machine.blocking.lock().threads += 1;
-        let worker = thread::spawn(|| machine.blocking.work_with(Duration::from_secs(3600)));
+        let worker = thread::spawn(|| machine.blocking.work_with(Duration::from_secs(3600), || false));
         eventually("it waits", || worker.is_finished());
         assert_eq!(machine.blocking.lock().threads, 0);
         machine.shutdown();
@@ -156,11 +160,30 @@ mod tests {
     fn the_end_wakes_the_threads_that_wait() {
         let machine = Machine::start().expect("it starts");
         machine.blocking.lock().threads += 1;
-        let worker = thread::spawn(|| machine.blocking.work_with(Duration::from_secs(3600)));
+        let worker = thread::spawn(|| machine.blocking.work_with(Duration::from_secs(3600), || false));
         eventually("it does not wait", || machine.blocking.lock().idle == 1);
         machine.blocking.end();
         eventually("it waits still", || worker.is_finished());
         assert_eq!(machine.blocking.lock().threads, 0);
+        machine.shutdown();
+    }
+
+    /// Goal: in a child that a closure has forked its thread touches nothing more. Method: two closures wait; a
+    /// fork is said to have come in the first.
+    #[test]
+    fn a_child_runs_no_other_closure() {
+        let machine = Machine::start().expect("it starts");
+        let tasks = [(); 2].map(|()| {
+            let (closure, task) = closure(machine, ());
+            machine.blocking.lock().waiting.push_back(closure);
+            task
+        });
+        machine.blocking.lock().threads += 1;
+        machine.blocking.work_with(Duration::from_secs(3600), || true);
+        assert_eq!(tasks.each_ref().map(|task| task.is_finished()), [true, false]);
+        let state = machine.blocking.lock();
+        assert_eq!((state.threads, state.waiting.len()), (1, 1), "they are the parent's");
+        drop(state);
         machine.shutdown();
     }
 
@@ -170,7 +193,7 @@ mod tests {
     fn a_thread_that_has_ended_does_not_wait() {
         let machine = Machine::start().expect("it starts");
         machine.blocking.lock().threads += 1;
-        machine.blocking.work_with(Duration::from_millis(1));
+        machine.blocking.work_with(Duration::from_millis(1), || false);
         let state = machine.blocking.lock();
         assert_eq!((state.threads, state.idle), (0, 0));
         drop(state);
@@ -185,7 +208,7 @@ mod tests {
         let (closure, task) = closure(machine, ());
         machine.blocking.lock().threads += 1;
         let patience = Duration::from_millis(20);
-        let worker = thread::spawn(move || machine.blocking.work_with(patience));
+        let worker = thread::spawn(move || machine.blocking.work_with(patience, || false));
         let end = Instant::now() + Duration::from_secs(20);
         let mut state = machine.blocking.lock();
         while state.idle == 0 {

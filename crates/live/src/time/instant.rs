@@ -6,7 +6,7 @@
 //! `tokio::time::Instant` (names). Deviation: it saturates where tokio panics.
 
 use crate::Machine;
-use crate::clock::Clock;
+use crate::clock;
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub, SubAssign};
 use core::time::Duration;
@@ -29,7 +29,7 @@ impl Instant {
     #[inline]
     #[must_use]
     pub fn now() -> Self {
-        Self(Machine::try_current().map_or_else(|| Clock::default().now(), Machine::now))
+        Self(Machine::try_current().map_or_else(clock::monotonic, Machine::now))
     }
 
     /// The moment at which the standard library's clock shows `std`; up to some tens of nanoseconds later,
@@ -111,12 +111,11 @@ impl Instant {
 fn anchors() -> (StdInstant, Instant) {
     static ANCHORS: OnceLock<(StdInstant, Instant)> = OnceLock::new();
     *ANCHORS.get_or_init(|| {
-        let clock = Clock::default();
         // The thread may lose its CPU between two reads: the narrowest of some tries counts.
         let tries = (0..16).map(|_| {
-            let before = clock.now();
+            let before = clock::monotonic();
             let std = StdInstant::now();
-            let after = clock.now();
+            let after = clock::monotonic();
             (after.since(before), std, after)
         });
         let (_, std, after) = tries.min_by_key(|(width, ..)| *width).expect("there were some tries");

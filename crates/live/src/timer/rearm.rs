@@ -103,14 +103,15 @@ impl Rearm {
         let scheduled = if is_known { due } else { rounded };
         let mut overruns = 0;
         if self.ever_followed() {
-            let locked = self.lock();
+            let mut locked = self.lock();
             if now() < scheduled {
                 return if locked.follows() { RunPlan::Hop(scheduled) } else { RunPlan::Nothing };
             }
             // A run that was handed out before its periods were ended is one of them, too.
             let is_multiple = locked.follows() || is_known && locked.period.at == due;
             if is_multiple {
-                overruns = locked.period.overruns;
+                // This run tells them, and no other one.
+                overruns = core::mem::take(&mut locked.period.overruns);
             }
         }
         RunPlan::Run { scheduled, overruns }
@@ -183,6 +184,20 @@ mod tests {
             rearm.end();
             assert_eq!(rearm.lock().next(RUN, Nanos(now)), None);
         }
+    }
+
+    /// Goal: what was skipped is told once. Method: the run that tells it is followed by one that was armed
+    /// meanwhile, and so by no period; then the periods go on.
+    #[test]
+    fn what_was_skipped_is_told_once() {
+        let rearm = Rearm::new();
+        rearm.lock().begin(Nanos(100), Nanos(10));
+        assert_eq!(rearm.lock().next(RUN, Nanos(155)), Some(Nanos(160)));
+        rearm.due.store(Nanos(160));
+        let plan = || rearm.plan(Nanos(160), || Nanos(161), None);
+        let run = |overruns| RunPlan::Run { scheduled: Nanos(160), overruns };
+        assert_eq!([plan(), plan()], [run(5), run(0)]);
+        assert_eq!(rearm.lock().next(RUN, Nanos(161)), Some(Nanos(170)));
     }
 
     /// Goal: nothing was skipped before the first of new periods. Method: they begin after some that were.
