@@ -24,9 +24,10 @@ fn allowed() -> Vec<String> {
     own.filter_map(|task| list(fs::read_to_string(task.join("status")).ok()?)).collect()
 }
 
-/// Goal: the machine's own threads, and those of closures that block, keep off CPUs that are isolated from the
-/// start, from tasks or from ticks. Method: two lanes, of which one is isolated; what the kernel says of the
-/// helper, of the spare and of the thread that follows the host, once they have begun, and of a closure's.
+/// Goal: the machine's own threads, and those of closures that block, keep off CPUs that are isolated from
+/// the start, from tasks or from ticks. Method: two lanes, of which one is isolated; what the kernel says of
+/// the helper, of the spare and of the thread that follows the host, once they have begun, and of a
+/// closure's.
 #[test]
 fn they_keep_off_what_is_isolated_from_the_start() {
     let list = |text: &str| text.parse::<CpuSet>().expect("a list");

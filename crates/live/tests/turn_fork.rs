@@ -251,8 +251,8 @@ fn in_a_child(run: impl FnOnce()) -> Option<i32> {
     state.outcome(0)
 }
 
-/// Goal: what a child asks of its parent's machine waits for no lock of it. Method: what is known of the machine
-/// under locks is empty there, and not in the parent.
+/// Goal: what a child asks of its parent's machine waits for no lock of it. Method: what is known of the
+/// machine under locks is empty there, and not in the parent.
 #[test]
 fn nothing_is_known_in_a_child() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -228,8 +228,8 @@ pub(super) const VERBS: &[Mutant] = &[
         name: "flush-leaves-the-run",
         rule: "a flush waits for a run that is under way",
         file: "crates/live/src/work/item.rs",
-        right: "self.wait_while(|state| state.is_pending() || state.is_running())",
-        wrong: "self.wait_while(|state| state.is_pending())",
+        right: "self.wait_while(|state| state.is_running() || machine.is_running() && state.is_pending())",
+        wrong: "self.wait_while(|state| machine.is_running() && state.is_pending())",
         killers: &[Test(Tasks, "work::a_flush_waits_for_the_run")],
     },
     Mutant {

@@ -244,8 +244,8 @@ mod tests {
         assert_eq!(round.next(false, limit), LaneStep::Donate(packets));
     }
 
-    /// Goal: what is held back is left to ksoftirqd and counted, also where that runs all else. Method: it has
-    /// claimed one vector, which is raised again; a long one is pending behind a real-time task.
+    /// Goal: what is held back is left to ksoftirqd and counted, also where that runs all else. Method: it
+    /// has claimed one vector, which is raised again; a long one is pending behind a real-time task.
     #[test]
     fn what_is_held_back_beside_ksoftirqd_is_left() {
         let [packets, user] = [Vector::NET_RX, Vector::user(0).expect("the first")].map(VectorSet::from);

@@ -193,8 +193,8 @@ fn a_lane_that_wakes_up_is_watched() {
     assert_eq!(lanes.word(), Some(ms(20 + SENTINEL)));
 }
 
-/// Goal: a lane that has slept is active and watched before it runs anything, also when it found that as it was
-/// about to sleep on. Method: something is left while it is up, and it takes no turn in between.
+/// Goal: a lane that has slept is active and watched before it runs anything, also when it found that as it
+/// was about to sleep on. Method: something is left while it is up, and it takes no turn in between.
 #[test]
 fn a_lane_that_sleeps_on_and_finds_something_is_watched() {
     let mut lanes = Lanes::new(1);
@@ -222,8 +222,8 @@ fn a_lane_is_watched_from_its_claim_on() {
     assert_eq!(lanes.word(), Some(ms(2 + SENTINEL)));
 }
 
-/// Goal: a lane that works must turn at the end of its tick, or for what is due on its CPU before that, pinned
-/// or not. Method: nothing; then an exact timer of each kind.
+/// Goal: a lane that works must turn at the end of its tick, or for what is due on its CPU before that,
+/// pinned or not. Method: nothing; then an exact timer of each kind.
 #[test]
 fn the_next_turn_is_for_what_is_due_here() {
     for options in [TimerOptions::new(), TimerOptions::new().pinned()] {
@@ -500,8 +500,8 @@ fn the_sentinel_knows_who_overslept() {
     assert_eq!(lanes.kicked(), [0, 1], "the spare takes over from lane 0, which sleeps on");
 }
 
-/// Goal: the same of a lane that is to be up for another one's timer, before its own. Method: lane 1 sleeps with
-/// a timer for 20 ms, and then lane 0 with one for 50 ms, which oversleeps.
+/// Goal: the same of a lane that is to be up for another one's timer, before its own. Method: lane 1 sleeps
+/// with a timer for 20 ms, and then lane 0 with one for 50 ms, which oversleeps.
 #[test]
 fn the_sentinel_knows_who_overslept_for_another() {
     let mut lanes = Lanes::new(2);

@@ -67,8 +67,8 @@ mod tests {
         matches!(found, Found::Panic(on) if *on == cpu)
     }
 
-    /// Goal: what waits at the end is told, in order; what does not fit or comes later is counted. Method: one
-    /// more than there is room for, the end, and another one.
+    /// Goal: what waits at the end is told, in order; what does not fit or comes later is counted. Method:
+    /// one more than there is room for, the end, and another one.
     #[test]
     fn what_waits_at_the_end_is_told() {
         let (queue, cpu) = (FoundQueue::default(), |number: usize| CpuId::new(number as u64).expect("small"));

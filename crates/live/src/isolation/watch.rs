@@ -302,9 +302,9 @@ mod tests {
         machine.shutdown();
     }
 
-    /// Goal: the thread ends with its machine, though its guard lives, and looks no more then. Method: the end of
-    /// its callback is seen; of a watch that looks often, of one that hardly ever does, and of one that comes
-    /// too late.
+    /// Goal: the thread ends with its machine, though its guard lives, and looks no more then. Method: the
+    /// end of its callback is seen; of a watch that looks often, of one that hardly ever does, and of one
+    /// that comes too late.
     #[test]
     fn the_end_of_the_machine_ends_the_watch() {
         let folder = Folder::new();

@@ -168,8 +168,8 @@ mod tests {
         machine.shutdown();
     }
 
-    /// Goal: in a child that a closure has forked its thread touches nothing more. Method: two closures wait; a
-    /// fork is said to have come in the first.
+    /// Goal: in a child that a closure has forked its thread touches nothing more. Method: two closures wait;
+    /// a fork is said to have come in the first.
     #[test]
     fn a_child_runs_no_other_closure() {
         let machine = Machine::start().expect("it starts");
@@ -187,8 +187,8 @@ mod tests {
         machine.shutdown();
     }
 
-    /// Goal: a thread that has ended does not count as one that waits: else the next closure would wait for it
-    /// for ever. Method: one with little patience.
+    /// Goal: a thread that has ended does not count as one that waits: else the next closure would wait for
+    /// it for ever. Method: one with little patience.
     #[test]
     fn a_thread_that_has_ended_does_not_wait() {
         let machine = Machine::start().expect("it starts");

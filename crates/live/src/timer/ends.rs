@@ -172,8 +172,8 @@ mod tests {
         assert_eq!(wakers.each_ref().map(is_woken), [true, false, true]);
     }
 
-    /// Goal: the last task that waits is woken, however many have left. Method: two leave, one after the other;
-    /// then one of two.
+    /// Goal: the last task that waits is woken, however many have left. Method: two leave, one after the
+    /// other; then one of two.
     #[test]
     fn the_last_that_waits_is_woken() {
         let ends = RunEnds::new();

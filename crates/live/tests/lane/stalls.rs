@@ -149,8 +149,8 @@ fn a_lane_that_never_turns_is_reported() {
     lane.join().expect("no panic");
 }
 
-/// Goal: a spare that does not turn is reported as a lane is. Method: no thread drives a lane; a callback blocks
-/// on the first spare until that was reported, and something else is due.
+/// Goal: a spare that does not turn is reported as a lane is. Method: no thread drives a lane; a callback
+/// blocks on the first spare until that was reported, and something else is due.
 #[test]
 fn a_spare_that_does_not_turn_is_reported() {
     let of_spares = |machine: &Machine| {
@@ -166,6 +166,7 @@ fn a_spare_that_does_not_turn_is_reported() {
     blocks.arm_after(SOON).expect("it runs");
     other.arm_after(SOON * 2).expect("it runs");
     eventually("the spare is reported", || !of_spares(machine).is_empty());
+    assert!(of_spares(machine).iter().all(|report| report.cpu == cpu(2)), "the first spare");
     machine.shutdown();
 }
 

@@ -90,7 +90,7 @@ fn one_thread_that_ends_takes_no_other_with_it() {
 }
 
 /// Goal: a lane that changes hands counts as claimed while its new thread has it. Method: two threads claim
-/// it in turn, each as soon as the other one has left it.
+/// it in turn, each as soon as it was left.
 #[test]
 fn a_lane_that_changes_hands_is_claimed() {
     let machine = quiet().start().expect("it starts");

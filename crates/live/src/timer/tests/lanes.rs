@@ -181,8 +181,9 @@ fn a_callback_ends_the_machine() {
     machine.shutdown();
 }
 
-/// Goal: a callback that ends its machine ends the tasks, too, whether or not a lane is there to do it. Method:
-/// a task waits for ever on a lane that no thread drives; what has become of it when the callback returns.
+/// Goal: a callback that ends its machine ends the tasks, too, whether or not a lane is there to do it.
+/// Method: a task waits for ever on a lane that no thread drives; what has become of it when the callback
+/// returns.
 #[test]
 fn a_callback_ends_the_tasks() {
     let machine = Machine::builder().lanes("0".parse().expect("a list")).start().expect("it starts");

@@ -331,8 +331,8 @@ fn an_advance_gives_way_once() {
     drop(paused);
 }
 
-/// Goal: an advance goes on from where time stands when its turn comes. Method: it waits for another one, whose
-/// callback moves time.
+/// Goal: an advance goes on from where time stands when its turn comes. Method: it waits for another one,
+/// whose callback moves time.
 #[test]
 fn an_advance_waits_and_goes_on_from_there() {
     let paused = Paused::start();
