@@ -82,8 +82,8 @@ type Memory<T> = Vec<Slot<Item<T>, ExactLinks<Index>>>;
 ///
 /// Take values out with [`poll_expired`](Self::poll_expired), or as a [`Stream`]; both end with `None` when
 /// the queue is empty, and go on when something is inserted. Inserting and resetting wake the task that
-/// polled last when another deadline becomes the first. It belongs to the machine that is current when it is
-/// first polled.
+/// polled last when another deadline becomes the first. It belongs to the machine that is current when a task
+/// first waits for it, until it is empty.
 ///
 /// Cost: to insert O(1), to remove and to take out O(log n); no lock but for the first deadline's timer.
 ///

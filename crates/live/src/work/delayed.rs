@@ -58,7 +58,8 @@ impl DelayedWork {
         self.timer.arm_after(delay)
     }
 
-    /// It is not to run; says whether it waited, for its moment or for a lane.
+    /// It is not to run; says whether it waited, for its moment or for a lane. A moment that comes during this
+    /// call may still queue it, for one run more; [`cancel_sync`](Self::cancel_sync) takes that back, too.
     #[must_use = "a run may be under way whatever it says"]
     pub fn cancel(&self) -> bool {
         // The timer first: it may queue the work between the two otherwise.
@@ -69,10 +70,11 @@ impl DelayedWork {
     /// The same, and waits for the end of a run that is under way.
     ///
     /// # Errors
-    /// [`WouldBlock`] when something is under way and this thread must not wait; it was cancelled then.
+    /// [`WouldBlock`] when something is under way and this thread must not wait; it was cancelled then as by
+    /// [`cancel`](Self::cancel).
     pub fn cancel_sync(&self) -> Result<bool, WouldBlock> {
         let had_time = self.timer.cancel_sync();
-        // Also when the timer cannot be waited for: what it queues after this is one run more at most.
+        // Also when the timer cannot be waited for.
         let waited = self.work.cancel_sync();
         Ok(had_time? | waited?)
     }
