@@ -91,7 +91,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         bases.set_idle(true);
         let exact = if near == Near::Keeps { None } else { bases.next_exact() };
         let (decision, until) = match decision {
-            IdleDecision::Stay { next } => (decision, Some(next)),
+            IdleDecision::Stay { next } => {
+                let next = exact.map_or(next, |exact| exact.min(next));
+                (IdleDecision::Stay { next }, Some(next))
+            }
             IdleDecision::Sleep { until } => {
                 let until = earliest(until, exact);
                 (IdleDecision::Sleep { until }, until)

@@ -69,7 +69,7 @@ impl LaneSoftirqs {
         clock: impl FnOnce() -> Nanos,
     ) -> Option<LaneRound<'a>> {
         if claims.pending().is_empty() && claims.active().is_empty() {
-            self.given = VectorSet::EMPTY;
+            (self.given, self.donated) = (VectorSet::EMPTY, VectorSet::EMPTY);
             self.deferral.release();
             return None;
         }
@@ -258,6 +258,26 @@ mod tests {
         assert_eq!(round.next(true, Nanos(0)), LaneStep::End(left));
         let mut round = lane.begin(&claims, || Nanos(1)).expect("they are pending");
         assert_eq!(round.next(false, Nanos(1)), LaneStep::End(Left { deferred: 0, ..left }), "it was given");
+    }
+
+    /// Goal: each run of ksoftirqd gets the CPU at the limit, also one that begins before the lane has looked.
+    /// Method: two runs of it, and a round between them with nothing pending.
+    #[test]
+    fn each_run_of_ksoftirqd_is_donated_to() {
+        let packets = VectorSet::from(Vector::NET_RX);
+        let claims = Claims::new();
+        let mut lane = LaneSoftirqs::new(LIMIT);
+        for start in [0, 10_000] {
+            assert!(lane.begin(&claims, || Nanos(start)).is_none());
+            assert_eq!(claims.raise(packets), Raise::News);
+            assert_eq!(claims.claim(Runner::Ksoftirqd, packets), packets);
+            for (now, is_donated) in [(start, false), (start + LIMIT.0, true)] {
+                let mut round = lane.begin(&claims, || Nanos(now)).expect("ksoftirqd runs it");
+                let step = round.next(true, Nanos(now));
+                assert_eq!(step == LaneStep::Donate(packets), is_donated, "{now}: {step:?}");
+            }
+            let _ = claims.finish(Runner::Ksoftirqd);
+        }
     }
 
     /// Goal: how long a vector was held back ends when all of them have run, elsewhere too: the next time it

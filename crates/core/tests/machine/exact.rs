@@ -72,3 +72,27 @@ fn an_exact_first_kicks_a_coarse_one_is_published() {
     scene.arm_as(exact, Expiry::at(7_000_000), near);
     assert_eq!(scene.kicks(), [cpu(3)]);
 }
+
+/// Goal: a CPU that sleeps beside an awake one wakes up itself for exact timers, also for those of foreign
+/// threads, and when it goes idle once more. Method: one of each kind; then one that comes while it is idle
+/// and has something pinned within a tick.
+#[test]
+fn a_sleeper_wakes_up_for_every_exact_timer() {
+    let micros = |micros: u64| Nanos(micros * 1_000);
+    for is_foreign in [false, true] {
+        let mut scene = Scene::of(2);
+        let context = if is_foreign { Context::near(cpu(0), ms(0)) } else { Context::on(cpu(0), ms(0)) };
+        let exact = scene.add_exact(TimerOptions::new(), 1);
+        let _ = scene.arm_as(exact, Expiry::at(5_300_000), context);
+        let idle = scene.machine.enter_idle_beside_others(cpu(0), ms(0));
+        assert_eq!(idle, IdleDecision::Sleep { until: Some(micros(5_300)) }, "{is_foreign}");
+    }
+    let mut scene = Scene::of(2);
+    let exact = [(); 2].map(|()| scene.add_exact(TimerOptions::new().pinned(), 1));
+    let _ = scene.arm_as(exact[0], Expiry::at(10_900_000), Context::on(cpu(0), ms(5)));
+    let idle = |scene: &Scene, now| scene.machine.enter_idle_beside_others(cpu(0), now);
+    assert_eq!(idle(&scene, ms(5)), IdleDecision::Sleep { until: Some(micros(10_900)) });
+    let foreign = scene.add_exact(TimerOptions::new(), 2);
+    let _ = scene.arm_as(foreign, Expiry::at(10_300_000), Context::near(cpu(0), ms(6)));
+    assert_eq!(idle(&scene, ms(10)), IdleDecision::Stay { next: micros(10_300) });
+}

@@ -365,3 +365,15 @@ fn a_cpu_that_joins_is_silent_from_then_on() {
     scene.isolate("", 1000);
     assert_eq!(scene.machine.silence(cpu(1)).since, ms(1000));
 }
+
+/// Goal: a report counts all timers that were moved. Method: those of two CPUs that are isolated at once.
+#[test]
+fn all_that_were_moved_are_counted() {
+    let mut scene = Scene::of(4);
+    for on in [1, 1, 2] {
+        let timer = scene.add(TimerOptions::new(), 1);
+        scene.arm(timer, 5, Context::near(cpu(on), ms(0)));
+    }
+    let report = scene.isolate("1-2", 1);
+    assert_eq!((report.evacuated, report.pinned_left), (3, 0));
+}

@@ -464,6 +464,25 @@ fn a_lane_that_was_kicked_must_turn() {
     assert_eq!(kicks, [[1, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]], "the same again, then all");
 }
 
+/// Goal: an isolated lane that sleeps is not disturbed, though no other one turns. Method: the same as above
+/// beside one.
+#[test]
+fn an_isolated_sleeper_is_left_alone() {
+    let mut lanes = Lanes::new(3);
+    lanes.isolate("2", 0);
+    (0..3).for_each(|index| _ = lanes.sleep(index, 0));
+    lanes.arm(20 * TICK, Context::near(cpu(0), ms(1)));
+    let _ = lanes.kicked();
+    let mut now = lanes.word().expect("the alarm");
+    let mut kicks = [0; 4];
+    for _ in 0..4 {
+        let _ = lanes.sentinel_looks(now);
+        kicks.iter_mut().zip(lanes.kicked()).for_each(|(sum, kicks)| *sum += kicks);
+        now = lanes.word().expect("it looks again");
+    }
+    assert!(kicks[0] > 0 && kicks[1] > 0 && kicks[2] == 0 && kicks[3] > 0, "{kicks:?}");
+}
+
 /// Goal: a deadline that a lane held while the sentinel woke up stays. Method: it looks before the word's
 /// moment.
 #[test]
@@ -816,6 +835,18 @@ fn lanes_that_do_not_pull_are_not_watched() {
         let lanes = Lanes::with(2, Settings { policy, ..Settings::default() });
         assert!(lanes.slot(0).is_standalone() && lanes.slot(1).is_standalone(), "{policy:?}");
         assert_eq!(lanes.word(), None, "{policy:?}");
+    }
+}
+
+/// Goal: a lane that does not wait asks once per tick what others have, whatever the policy. Method: a look under
+/// each.
+#[test]
+fn every_lane_asks_what_others_have() {
+    for policy in [Policy::Pull, Policy::Push, Policy::Stay] {
+        let mut lanes = Lanes::with(2, Settings { policy, ..Settings::default() });
+        let _ = lanes.lanes[1].take_must_help();
+        let _ = lanes.tick(1, 1);
+        assert!(lanes.lanes[1].take_must_help(), "{policy:?}");
     }
 }
 

@@ -67,11 +67,17 @@ impl LaneDriver {
         (self.state.turn.has_more() || self.has_items()) && self.machine.is_running()
     }
 
+    /// Whether it looks after its own CPU only, and takes nothing that waits on others.
+    #[inline]
+    fn is_alone(&self) -> bool {
+        self.state.is_quiet(self.slot) && !self.queue().gate.is_open()
+    }
+
     /// Whether a turn would do nothing. A standalone CPU looks after no other: what counts is whether
     /// something is due on it, and with nothing armed there is no reason to look at the clock.
     #[inline]
     pub(super) fn has_nothing(&self) -> bool {
-        self.state.is_quiet(self.slot)
+        self.is_alone()
             && !self.has_items()
             && self.machine.timer_raise == TimerRaise::NextExpiry
             && self.machine.core.has_nothing(self.cpu(), || self.machine.clock.latest())
@@ -81,7 +87,7 @@ impl LaneDriver {
     #[inline]
     pub(super) fn turn(&mut self) -> TurnWork {
         let when = self.machine.timer_raise;
-        if when != TimerRaise::NextExpiry && self.state.is_quiet(self.slot) && !self.has_items() {
+        if when != TimerRaise::NextExpiry && self.is_alone() && !self.has_items() {
             return self.turn_by_tick(when).unwrap_or_default();
         }
         self.turn_by_the_clock()

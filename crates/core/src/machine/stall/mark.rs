@@ -16,7 +16,7 @@ use crate::{Actions, CpuId, Nanos, RawLock};
 pub enum MarkOutcome {
     /// It is absent now.
     Marked,
-    /// It was absent, parked or unavailable already, or it has turned since.
+    /// It was absent or parked already, or it has turned since.
     NotAwake,
     /// It was stopped inside one of its locks; try again at the next tick.
     Busy,

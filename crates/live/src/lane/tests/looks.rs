@@ -1,8 +1,9 @@
 //! What a lane looks for once per tick.
 
-use super::{Other, TICK, claim, cpu, pass, quiet, still};
+use super::{Other, TICK, claim, cpu, pass, quiet, still, wait_for};
 use crate::lane::WaitBy;
 use quietcore_core::lane::{Kick, Sleeper};
+use quietcore_core::place::Policy;
 use std::sync::mpsc::channel;
 
 /// Goal: a lane that turns takes what waits on one that is stuck, at the latest in the next tick, though no
@@ -54,4 +55,27 @@ fn a_lane_that_looks_around_offers_what_it_has() {
     other.leave();
     drop(lane);
     machine.shutdown();
+}
+
+/// Goal: a lane that turns all the time, and has nothing due, takes what waits on a busy one, whatever the
+/// policy of timers. Method: a task on lane 0 leaves another one there; lane 1 turns a tick later.
+#[test]
+fn a_lane_that_turns_helps() {
+    for policy in [Policy::Pull, Policy::Push, Policy::Stay] {
+        let machine = still(quiet().policy(policy));
+        let mut lane = claim(machine, 0);
+        let (other, (sender, taken)) = (Other::claim(machine, 1), channel());
+        other.act(|lane| _ = lane.turn());
+        let busy = async move {
+            drop(machine.spawn(async {}).expect("it runs"));
+            pass(machine, TICK);
+            sender.send(other.act(|lane| lane.turn().items)).expect("the test waits");
+            other.leave();
+        };
+        drop(machine.spawn_on(cpu(0), busy).expect("it runs"));
+        lane.turn();
+        assert_eq!(wait_for(&taken), 1, "{policy:?}");
+        drop(lane);
+        machine.shutdown();
+    }
 }
