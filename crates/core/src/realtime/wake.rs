@@ -138,4 +138,28 @@ mod tests {
         let higher = RunningTask::Realtime { priority: priority(60), can_move: true };
         assert_eq!(target(higher, [0, 60, 60], "0-3"), 1, "something is in its way, too");
     }
+
+    /// Goal: a task goes only where it outranks everything by the end of the search. Method: the one CPU that
+    /// is below it gets a task of each rank while the search runs.
+    #[test]
+    fn the_search_may_be_out_of_date() {
+        let (topology, priorities) = (Topology::builder(2).build().expect("valid"), CpuPriorities::new(2));
+        let [first, second] = [0, 1].map(|number| CpuId::new(number).expect("small"));
+        let (previous, here) = (first, first);
+        let seeker =
+            Seeker { priority: priority(50), affinity: topology.possible(), previous, here, turn: 0 };
+        let running = RunningTask::Realtime { priority: priority(50), can_move: true };
+        for (number, expected) in [(49, second), (50, first), (51, first)] {
+            priorities.set(first, CpuPriority::Realtime(priority(50)));
+            priorities.set(second, CpuPriority::Normal);
+            let fits = |cpu| {
+                if cpu == second {
+                    priorities.set(second, CpuPriority::Realtime(priority(number)));
+                }
+                true
+            };
+            let target = wake_target(&priorities, &topology, RunnableTask { seeker, running }, fits);
+            assert_eq!(target, expected, "{number}");
+        }
+    }
 }

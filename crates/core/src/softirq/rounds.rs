@@ -260,8 +260,8 @@ mod tests {
         assert_eq!(round.next(false, Nanos(1)), LaneStep::End(Left { deferred: 0, ..left }), "it was given");
     }
 
-    /// Goal: each run of ksoftirqd gets the CPU at the limit, also one that begins before the lane has looked.
-    /// Method: two runs of it, and a round between them with nothing pending.
+    /// Goal: each run of ksoftirqd gets the CPU at the limit, also one that begins before the lane has
+    /// looked. Method: two runs of it, and a round between them with nothing pending.
     #[test]
     fn each_run_of_ksoftirqd_is_donated_to() {
         let packets = VectorSet::from(Vector::NET_RX);

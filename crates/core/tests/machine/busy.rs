@@ -269,6 +269,40 @@ fn what_a_stuck_cpu_collected_is_taken_back() {
     }
 }
 
+/// Goal: what a stalled CPU has collected is run by others once its mark is complete. Method: CPU 0 is in the
+/// first of two timers; a lock of its own is busy when it is marked, and comes free while it hangs on.
+#[test]
+fn what_a_marked_cpu_collected_is_taken_back() {
+    let mut scene = Scene::of(2);
+    for payload in [1, 2] {
+        scene.arm_new((payload, 5), 0, 0);
+    }
+    let expired = scene.start(0, 8);
+    let lock = scene.lock_of(0, BaseKind::Local);
+    let _ = lock.while_frozen(|| scene.ticks(1, 8..12));
+    let (_, ran) = scene.ticks(1, 12..20);
+    assert_eq!((ran, scene.machine.is_marked(cpu(0))), (vec![3 - expired.payload()], true));
+    scene.finish(0, expired, 20);
+    assert_eq!(scene.rest(0, 20), [], "it has lost the token");
+}
+
+/// Goal: a CPU whose lock is busy hides no other one's timers, however high the tree. Method: the first and
+/// the second of a far group sleep and have each something due; the first one's base is busy.
+#[test]
+fn a_busy_base_hides_no_neighbour() {
+    for (count, first) in [(4, 2), (10, 8), (130, 72)] {
+        let mut scene = Scene::of(count);
+        for (payload, on) in [(1, first), (2, first + 1)] {
+            scene.arm_new((payload, 5 + u64::from(payload)), on, 0);
+        }
+        (1..count).for_each(|index| scene.idle(index, 0));
+        let lock = scene.lock_of(first, BaseKind::Global);
+        let (_, ran) = lock.while_frozen(|| scene.ticks(0, 1..20));
+        assert_eq!(ran, [2], "of {count}");
+        assert_eq!(scene.ticks(0, 20..24).1, [1], "of {count}");
+    }
+}
+
 /// Goal: beside a busy group, and while a CPU is stuck, what an isolated CPU has is its own. Method: CPU 1 is
 /// isolated, sleeps and has a timer that it armed; CPU 2 sleeps; the group is busy when both are due.
 #[test]

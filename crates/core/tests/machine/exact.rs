@@ -96,3 +96,14 @@ fn a_sleeper_wakes_up_for_every_exact_timer() {
     let _ = scene.arm_as(foreign, Expiry::at(10_300_000), Context::near(cpu(0), ms(6)));
     assert_eq!(idle(&scene, ms(10)), IdleDecision::Stay { next: micros(10_300) });
 }
+
+/// Goal: a CPU that stands down wakes up for its own exact timers. Method: one that is not pinned, beside an
+/// awake CPU.
+#[test]
+fn who_stands_down_wakes_up_for_exact_timers() {
+    let mut scene = Scene::of(2);
+    let exact = scene.add_exact(TimerOptions::new(), 1);
+    let _ = scene.arm_as(exact, Expiry::at(5_300_000), Context::on(cpu(1), ms(0)));
+    let decision = scene.machine.stand_down(&scene.turns[1], ms(0), &mut scene.actions);
+    assert_eq!(decision, IdleDecision::Sleep { until: Some(Nanos(5_300_000)) });
+}

@@ -2,7 +2,9 @@
 
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
-use quietcore_core::{Arm, ArmRefusal, BaseKind, Context, Expiry, Nanos, Settings, TimerOptions};
+use quietcore_core::{
+    Arm, ArmRefusal, BaseKind, Context, Expiry, MarkOutcome, Nanos, Settings, TimerOptions,
+};
 
 /// Goal: a timer that is armed from a CPU that was never online is not lost. Method: of two CPUs one is
 /// online; armed in the other's name, near it, and near one that the machine does not have.
@@ -171,4 +173,17 @@ fn an_old_moment_serves_short_arms() {
     assert_eq!(moment(Nanos(ms(162).0 - 1), ms(150)), ms(100));
     assert_eq!(moment(ms(162), ms(150)), ms(150));
     assert_eq!(moment(ms(162), ms(90)), ms(100), "the coarse clock is behind");
+}
+
+/// Goal: a CPU that comes online is not absent any more, also if it is isolated: else it would run none of
+/// its own timers. Method: it was marked before it left.
+#[test]
+fn a_cpu_that_was_marked_and_left_runs_its_timers() {
+    let mut scene = Scene::of(3);
+    assert_eq!(scene.mark(1), MarkOutcome::Marked);
+    scene.machine.offline(cpu(1), ms(1), &mut scene.actions).expect("it is online");
+    let _ = scene.isolate("1", 2);
+    scene.machine.online(cpu(1), ms(3), &mut scene.actions).expect("it is offline");
+    scene.arm_new((1, 5), 1, 3);
+    assert_eq!((scene.turn(1, 8), scene.turn(0, 8)), (vec![1], vec![]));
 }

@@ -237,6 +237,33 @@ fn the_next_turn_is_for_what_is_due_here() {
     }
 }
 
+/// Goal: a lane marks a silent one with nothing due only when it looks before it sleeps. Method: it dozes for
+/// that, and the silent one turns meanwhile; then that one is silent again.
+#[test]
+fn only_a_look_before_sleep_marks_who_has_nothing() {
+    let mut lanes = Lanes::new(2);
+    let edge = ms(6);
+    assert_eq!(lanes.idle(0, ms(5)), IdleUntil::Stay { until: edge }, "lane 1 is silent");
+    lanes.scene.machine.keep_alive(cpu(1), ms(6));
+    lanes.wake(0, edge);
+    let marks: u32 = (6..20).map(|now| lanes.tick(0, now)).sum();
+    assert_eq!((marks, lanes.scene.cpu_state(1)), (0, CpuState::Awake));
+}
+
+/// Goal: a lane that has dozed is busy again for those who arm, also where it looks after itself. Method: it
+/// dozes for a timer that is due within a tick; then an idle CPU pushes one of its own.
+#[test]
+fn a_lane_that_has_dozed_is_busy() {
+    let mut lanes = Lanes::with(2, Settings { policy: Policy::Push, ..Settings::default() });
+    let _ = lanes.sleep(0, 0);
+    let timers = [(); 2].map(|()| lanes.scene.add(TimerOptions::new(), 1));
+    let _ = lanes.scene.arm_as(timers[0], Arm::at(ms(3)).on(cpu(1)), Context::on(cpu(1), ms(3)));
+    assert!(matches!(lanes.idle(1, ms(3)), IdleUntil::Stay { .. }));
+    lanes.wake(1, ms(3));
+    let armed = lanes.scene.arm_as(timers[1], Arm::at(ms(50)), Context::on(cpu(0), ms(3)));
+    assert_eq!(armed.base.cpu, cpu(1), "it is awake");
+}
+
 /// Goal: a lane that was about to sleep and stays active is watched: in between another one may have found
 /// none awake, and left the deadline. Method: as if it had, before a wait that something due cuts short.
 #[test]
@@ -838,8 +865,8 @@ fn lanes_that_do_not_pull_are_not_watched() {
     }
 }
 
-/// Goal: a lane that does not wait asks once per tick what others have, whatever the policy. Method: a look under
-/// each.
+/// Goal: a lane that does not wait asks once per tick what others have, whatever the policy. Method: a look
+/// under each.
 #[test]
 fn every_lane_asks_what_others_have() {
     for policy in [Policy::Pull, Policy::Push, Policy::Stay] {

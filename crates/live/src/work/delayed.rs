@@ -58,8 +58,9 @@ impl DelayedWork {
         self.timer.arm_after(delay)
     }
 
-    /// It is not to run; says whether it waited, for its moment or for a lane. A moment that comes during this
-    /// call may still queue it, for one run more; [`cancel_sync`](Self::cancel_sync) takes that back, too.
+    /// It is not to run; says whether it waited, for its moment or for a lane. A moment that comes during
+    /// this call may still queue it, for one run more; [`cancel_sync`](Self::cancel_sync) takes that back,
+    /// too.
     #[must_use = "a run may be under way whatever it says"]
     pub fn cancel(&self) -> bool {
         // The timer first: it may queue the work between the two otherwise.

@@ -61,6 +61,23 @@ fn a_closed_base_hands_out_nothing() {
     }
 }
 
+/// Goal: every run is known, however many there are. Method: four on one CPU, and then one on another.
+#[test]
+fn the_fifth_run_is_known() {
+    let mut bases = bases(2);
+    for payload in 0..5 {
+        let (_, timer) = add(&mut bases, payload);
+        let _ = bases.arm_tick(timer, Tick(1), global(0), at(0));
+    }
+    let first = bases.collect_and_take(global(0), CpuId(0), at(2)).expect("due");
+    let mut runs: Vec<_> = (0..4).filter_map(|_| bases.pop(&first, at(2)).expired).collect();
+    let _ = bases.release(first, at(2));
+    let second = bases.collect_and_take(global(0), CpuId(1), at(2)).expect("one is left");
+    assert!(!bases.lock(global(0), None).runs_on(CpuId(1)));
+    runs.extend(bases.pop(&second, at(2)).expired);
+    assert_eq!((runs.len(), bases.lock(global(0), None).runs_on(CpuId(1))), (5, true));
+}
+
 /// Goal: only what runs counts as a run: else a shutdown would wait for what no CPU runs any more. Method: a
 /// timer is due again while it runs; the base is closed before that run ends.
 #[test]
