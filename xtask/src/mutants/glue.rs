@@ -131,7 +131,7 @@ pub(super) const GLUE: &[Mutant] = &[
         file: "crates/live/src/lane/cpu.rs",
         right: "        self.machine().lane_left(self.cpu());\n        self.lane.leave();\n",
         wrong: "        self.lane.leave();\n        self.machine().lane_left(self.cpu());\n",
-        killers: &[Test(LiveUnits, "lane::tests::threads::a_lane_that_changes_hands_is_claimed")],
+        killers: &[Test(LiveUnits, "lane::tests::threads::a_lane_is_left_before_it_is_free")],
     },
     Mutant {
         name: "counts-what-was-cancelled",

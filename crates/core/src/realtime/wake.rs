@@ -145,7 +145,7 @@ mod tests {
     fn the_search_may_be_out_of_date() {
         let (topology, priorities) = (Topology::builder(2).build().expect("valid"), CpuPriorities::new(2));
         let [first, second] = [0, 1].map(|number| CpuId::new(number).expect("small"));
-        let (previous, here) = (first, first);
+        let (previous, here) = (first, second);
         let seeker =
             Seeker { priority: priority(50), affinity: topology.possible(), previous, here, turn: 0 };
         let running = RunningTask::Realtime { priority: priority(50), can_move: true };

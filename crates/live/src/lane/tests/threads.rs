@@ -1,12 +1,9 @@
 //! Threads: where they stay, and what is noted of those that do not.
 
-use super::{claim, cpu, eventually, quiet};
-use crate::Cpu;
+use super::{Other, claim, cpu, eventually, quiet};
 use crate::lane::{LaneThreads, Pinning, StartNote};
 use futures_executor::block_on;
 use rustix::thread::{CpuSet as Mask, sched_getaffinity};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 fn mask() -> Mask {
@@ -89,29 +86,20 @@ fn one_thread_that_ends_takes_no_other_with_it() {
     machine.shutdown();
 }
 
-/// Goal: a lane that changes hands counts as claimed while its new thread has it. Method: two threads claim
-/// it in turn, each as soon as it was left.
+/// Goal: a lane counts as left before its next thread can claim it, which would be forgotten otherwise.
+/// Method: it leaves while the lock for such changes is held.
 #[test]
-fn a_lane_that_changes_hands_is_claimed() {
+fn a_lane_is_left_before_it_is_free() {
     let machine = quiet().start().expect("it starts");
-    let left = Arc::new(AtomicU64::new(2000));
-    let rounds = || {
-        let left = Arc::clone(&left);
-        thread::spawn(move || {
-            while left.load(Ordering::Relaxed) != 0 {
-                let Ok(lane) = Cpu::claim(machine, cpu(0)) else { continue };
-                let is_claimed = || machine.stalls.record(cpu(0)).thread().is_some();
-                // The other thread may be about to end what it has left.
-                let looks = [(); 100].map(|()| is_claimed());
-                left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).ok();
-                drop(lane);
-                assert!(looks.iter().all(|is_claimed| *is_claimed), "it is driven by this thread");
-            }
-        })
-    };
-    for thread in [rounds(), rounds()] {
-        thread.join().expect("no lane without a thread");
-    }
-    assert_eq!(left.load(Ordering::Relaxed), 0);
+    let other = Other::claim(machine, 0);
+    let is_claimed = || machine.stalls.record(cpu(0)).thread().is_some();
+    assert!(is_claimed());
+    let control = machine.lanes.control();
+    let leaves = thread::spawn(|| other.leave());
+    eventually("it is left", || !is_claimed());
+    assert!(!leaves.is_finished(), "it is not free");
+    drop(control);
+    leaves.join().expect("no panic");
+    drop(claim(machine, 0));
     machine.shutdown();
 }
