@@ -107,7 +107,8 @@ impl Lane {
         actions: &mut Actions,
     ) -> IdleUntil {
         let (cpu, takes_part) = (at.slot.cpu(), takes_part(at.slot));
-        let is_idle = self.waiting.told() == Told::Idle;
+        // One that was marked in its sleep is awake for the hierarchy when that lets it stay.
+        let is_idle = self.waiting.told() == Told::Idle && !at.machine.is_marked(cpu);
         match at.machine.enter_idle_beside_others(cpu, now) {
             IdleDecision::Stay { next } if is_idle => {
                 self.waiting = Waiting::Sleeping { until: Some(next) };

@@ -157,3 +157,23 @@ fn what_a_turn_gives_back_is_told() {
     let after = scene.machine.hierarchy().published(cpu(1));
     assert!(after.is_some_and(|at| at <= ms(7)), "{before:?}, then {after:?}");
 }
+
+/// Goal: no base waits for another one of its CPU, also where turns end by their time. Method: pinned timers
+/// and one that is not are due; each callback takes as long as a turn may.
+#[test]
+fn bases_take_turns_beside_long_callbacks() {
+    let mut scene = Scene::of(1);
+    for _ in 0..4 {
+        scene.arm_pinned((1, 5), 0, 0);
+    }
+    scene.arm_new((2, 5), 0, 0);
+    let mut ran = Vec::new();
+    for now in [8, 12] {
+        let expired = scene.start(0, now);
+        ran.push(expired.payload());
+        scene.finish(0, expired, now + 3);
+        assert!(scene.next(0, now + 3).is_none(), "its time is used up");
+    }
+    ran.sort_unstable();
+    assert_eq!(ran, [1, 2]);
+}

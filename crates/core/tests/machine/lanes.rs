@@ -546,6 +546,20 @@ fn the_sentinel_knows_who_overslept() {
     assert_eq!(lanes.kicked(), [0, 1], "the spare takes over from lane 0, which sleeps on");
 }
 
+/// Goal: a lane that was marked in its sleep, and goes idle again, does not believe that it sleeps when it
+/// was told to stay. Method: it overslept, and has something pinned within a tick.
+#[test]
+fn a_lane_that_overslept_stays_awake() {
+    let mut lanes = Lanes::new(1);
+    lanes.arm(9 * TICK, Context::on(cpu(0), ms(0)));
+    assert_eq!(lanes.sleep(0, 0), Some(ms(10)));
+    assert_eq!(lanes.sentinel_looks(ms(10 + STALL)), SentinelLook::Marked);
+    let exact = lanes.scene.add_exact(TimerOptions::new().pinned(), 1);
+    let _ = lanes.scene.arm_as(exact, Expiry::at(ms(13).0 + 500), Context::near(cpu(0), ms(13)));
+    let idle = lanes.idle(0, ms(13));
+    assert_eq!((idle, lanes.scene.cpu_state(0)), (IdleUntil::Stay { until: ms(13) }, CpuState::Awake));
+}
+
 /// Goal: the same of a lane that is to be up for another one's timer, before its own. Method: lane 1 sleeps
 /// with a timer for 20 ms, and then lane 0 with one for 50 ms, which oversleeps.
 #[test]

@@ -124,12 +124,17 @@ impl Stalls {
         new
     }
 
-    /// `cpu` turns again, or is not driven any more.
+    /// `cpu` turns again.
     #[cold]
-    pub(super) fn end(&self, cpu: CpuId, now: Option<Nanos>) {
+    pub(super) fn end(&self, cpu: CpuId, now: Nanos) {
         // A thread may be writing that report: then the next turn says it.
         let Ok(mut log) = self.log.try_lock() else { return };
-        log.end(self.record(cpu).take_report(), now);
+        log.end(self.record(cpu).take_report(), Some(now));
+    }
+
+    /// `cpu` is not driven any more: no turn of this thread comes after that.
+    pub(super) fn leave(&self, cpu: CpuId) {
+        self.log().end(self.record(cpu).take_report(), None);
     }
 
     /// The newest last.
@@ -183,7 +188,7 @@ mod tests {
             stalls.kept()[0].to_string(),
             "lane 0 has not turned for 200.0ns: it runs a function at 0x20 of timer 0x10"
         );
-        stalls.end(cpu, Some(Nanos(1100)));
+        stalls.end(cpu, Nanos(1100));
         assert_eq!(
             stalls.kept()[0].to_string(),
             "lane 0 did not turn for 1.0µs: it ran a function at 0x20 of timer 0x10"
@@ -203,7 +208,7 @@ mod tests {
         assert_eq!(stalls.report(Nanos(900), mark(2, Nanos(700))).len(), 1);
         let ends: Vec<_> = stalls.kept().iter().map(|report| report.ended).collect();
         assert_eq!(ends, [Some(Nanos(700)), None]);
-        stalls.end(CpuId::default(), Some(Nanos(1000)));
+        stalls.end(CpuId::default(), Nanos(1000));
         assert_eq!(stalls.kept()[1].ended, Some(Nanos(1000)));
     }
 

@@ -65,7 +65,7 @@ impl Machine {
     /// `cpu` is driven by no thread any more.
     pub(crate) fn thread_left(&self, cpu: CpuId) {
         self.report_stalls(self.now());
-        self.stalls.end(cpu, None);
+        self.stalls.leave(cpu);
         self.stalls.record(cpu).set_thread(0);
     }
 
@@ -73,7 +73,7 @@ impl Machine {
     #[inline]
     pub(crate) fn turns_again(&self, cpu: CpuId, now: Nanos) {
         if self.stalls.record(cpu).is_reported() {
-            self.stalls.end(cpu, Some(now));
+            self.stalls.end(cpu, now);
         }
     }
 }

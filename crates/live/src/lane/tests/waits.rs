@@ -1,6 +1,6 @@
 //! Waits of lanes: when others count on them, and what is left behind.
 
-use super::{Other, TICK, claim, cpu, quiet, still, wait_for};
+use super::{Other, TICK, claim, cpu, pass, quiet, still, wait_for};
 use crate::lane::{IdleUntil, WaitBy};
 use crate::{Cpu, Machine, Nanos, Precision, TimerOptions};
 use quietcore_core::lane::{Kick, Sleeper};
@@ -122,6 +122,33 @@ fn a_turn_after_the_end_reads_the_descriptor() {
     assert!(is_readable(&lane));
     lane.turn();
     assert!(!is_readable(&lane));
+}
+
+/// Goal: a lane does not wait while it has something that it collected of another one. Method: lane 1 sleeps
+/// with more timers than a turn runs; lane 0 goes idle after its first turn.
+#[test]
+fn a_lane_that_has_collected_does_not_wait() {
+    let machine = still(quiet());
+    let (mut lane, other) = (claim(machine, 0), Other::claim(machine, 1));
+    lane.turn();
+    let timers = other.act(move |lane| {
+        lane.turn();
+        let timer = |_| machine.timer(TimerOptions::new().precision(Precision::Tick), |_| ());
+        let timers: Vec<_> = (0..300).map(timer).collect();
+        timers.iter().for_each(|timer| _ = timer.arm_at(Nanos(machine.now().0 + 5 * TICK)).expect("it runs"));
+        while !matches!(lane.enter_idle(), IdleUntil::Sleep { .. }) {}
+        timers
+    });
+    pass(machine, 6 * TICK);
+    let stats = lane.turn();
+    assert_eq!((stats.ran, stats.has_more), (256, true));
+    let now = machine.now();
+    assert_eq!(lane.enter_idle(), IdleUntil::Stay { until: now });
+    assert_eq!(lane.turn().ran, 44);
+    drop(timers);
+    other.leave();
+    drop(lane);
+    machine.shutdown();
 }
 
 /// Goal: a task that never leaves its thread ends there, also if another thread wakes it after the end of the
