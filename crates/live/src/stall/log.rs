@@ -198,6 +198,31 @@ mod tests {
         assert!(!stalls.record(cpu).is_reported(), "it was back before that");
     }
 
+    /// Goal: a lane whose report is being written ends it in its next turn; one that is left waits and ends
+    /// it. Method: the lock is held meanwhile.
+    #[test]
+    fn a_report_that_is_being_written_is_ended() {
+        let (stalls, cpu) = (Stalls::new(1), CpuId::default());
+        let is_reported = || stalls.record(cpu).is_reported();
+        assert_eq!(stalls.report(Nanos(300), marked(1, false)).len(), 1);
+        let log = stalls.log();
+        stalls.end(cpu, Nanos(500));
+        drop(log);
+        assert!(is_reported(), "it was being written");
+        stalls.end(cpu, Nanos(600));
+        assert_eq!((stalls.kept()[0].ended, is_reported()), (Some(Nanos(600)), false));
+        assert_eq!(stalls.report(Nanos(900), marked(2, false)).len(), 1);
+        std::thread::scope(|scope| {
+            let log = stalls.log();
+            let leaves = scope.spawn(|| stalls.leave(cpu));
+            // If the other thread is slower than this, it shows less.
+            std::thread::sleep(core::time::Duration::from_millis(20));
+            assert!(!leaves.is_finished());
+            drop(log);
+        });
+        assert_eq!((stalls.kept()[1].ended, is_reported()), (None, false));
+    }
+
     /// Goal: a lane that could not say that it was back, as a thread had the lock, is so in the next report.
     /// Method: two marks, and no end of the first.
     #[test]

@@ -1,6 +1,6 @@
 //! The end of a machine is the end of its tasks.
 
-use crate::scene::{PATIENCE, builder, cpu, drive, lanes, wait_for};
+use crate::scene::{Gate, PATIENCE, builder, cpu, drive, lanes, wait_for};
 use futures_executor::block_on;
 use quietcore_live::{Cpu, OnPanic, TimerOptions, task::WorkOptions};
 use std::panic::resume_unwind;
@@ -183,4 +183,32 @@ fn a_payload_that_panics_ends_no_thread() {
         drop(bombs);
         machine.shutdown();
     }
+}
+
+/// Goal: every call of a shutdown waits for the machine's threads. Method: two at a time, while a lane is in
+/// a task.
+#[test]
+fn every_shutdown_waits() {
+    let machine = lanes().start().expect("starts");
+    let (gate, (began, has_begun)) = (Gate::default(), channel());
+    let holds = gate.clone();
+    let task = machine.spawn_on(cpu(0), async move {
+        began.send(()).expect("the test waits");
+        holds.wait();
+    });
+    drop(task.expect("it runs"));
+    wait_for(&has_begun);
+    let ends = [(); 2].map(|()| {
+        let (sender, ended) = channel();
+        thread::spawn(move || {
+            machine.shutdown();
+            sender.send(()).expect("the test waits");
+        });
+        ended
+    });
+    // If those threads are slower than this, it shows less.
+    thread::sleep(Duration::from_millis(50));
+    assert!(ends.iter().all(|ended| ended.try_recv().is_err()), "the lane has not ended");
+    gate.open();
+    ends.iter().for_each(wait_for);
 }
