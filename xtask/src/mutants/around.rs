@@ -57,7 +57,7 @@ pub(super) const AROUND: &[Mutant] = &[
         name: "silence-ends-with-the-next",
         rule: "a silence that its thread did not end has no end",
         file: "crates/live/src/stall/turn.rs",
-        right: "        self.stalls.end(cpu, None);\n",
+        right: "        self.stalls.leave(cpu);\n",
         wrong: "",
         killers: &[Test(Lanes, "stalls::a_lane_that_leaves_has_not_turned_again")],
     },
