@@ -38,14 +38,6 @@ pub(super) const DRAWN: &[Mutant] = &[
         killers: &[Test(OwnThreads, "they_keep_off_what_is_isolated_from_the_start")],
     },
     Mutant {
-        name: "blocking-threads-on-nohz-full",
-        rule: "threads of closures that block keep off CPUs without ticks, too",
-        file: "crates/live/src/lane/isolate.rs",
-        right: "fn keep_off_isolated(&self) {\n        let housekeeping = self.cpus.difference(&self.core.isolation().any());",
-        wrong: "fn keep_off_isolated(&self) {\n        let housekeeping = self.cpus.difference(&self.core.isolation().from_tasks());",
-        killers: &[Test(OwnThreads, "they_keep_off_what_is_isolated_from_the_start")],
-    },
-    Mutant {
         name: "end-in-a-callback-keeps-tasks",
         rule: "a callback that ends its machine ends the tasks, too",
         file: "crates/live/src/machine/mod.rs",
