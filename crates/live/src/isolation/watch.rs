@@ -308,15 +308,19 @@ mod tests {
     #[test]
     fn the_end_of_the_machine_ends_the_watch() {
         let folder = Folder::new();
+        // All of them, which is refused, and reported.
+        folder.isolate("0-8191");
         for (interval, is_late) in [(PAUSE, false), (Duration::MAX, false), (PAUSE, true)] {
             let machine = Machine::start().expect("starts");
             if is_late {
-                folder.isolate("0-8191");
                 machine.shutdown();
             }
             let (sender, changes) = channel();
             let watch = HostWatch::new().every(interval).below(&folder.0);
             let guard = machine.watch_host_isolation(watch, move |change| _ = sender.send(change.clone()));
+            if !is_late {
+                assert!(next(&changes).outcome.is_err(), "it has looked");
+            }
             machine.shutdown();
             assert!(matches!(changes.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected)));
             drop(guard);
