@@ -107,7 +107,7 @@ pub(super) const AROUND: &[Mutant] = &[
         file: "crates/core/src/lane/slots.rs",
         right: "slot.world.is_waiting() && !is_stuck(slot.cpu)",
         wrong: "(slot.world.is_waiting() && (!is_stuck(slot.cpu) || true))",
-        killers: &[Test(Machine, "lanes::a_spare_does_not_stand_down_for_a_lane_that_is_stuck")],
+        killers: &[Test(Machine, "lanes::watch::a_spare_does_not_stand_down_for_a_lane_that_is_stuck")],
     },
     Mutant {
         name: "dozed-and-helps-not",

@@ -51,7 +51,7 @@ pub(super) const DRAWN: &[Mutant] = &[
         file: "crates/core/src/lane/idle.rs",
         right: "return self.doze(at, now, now, told);",
         wrong: "return self.doze(at, now, now, Told::Nothing);",
-        killers: &[Test(Machine, "lanes::a_lane_that_sleeps_on_and_finds_something_is_watched")],
+        killers: &[Test(Machine, "lanes::watch::a_lane_that_sleeps_on_and_finds_something_is_watched")],
     },
     Mutant {
         name: "claimed-as-it-was",
@@ -59,7 +59,7 @@ pub(super) const DRAWN: &[Mutant] = &[
         file: "crates/core/src/lane/slots.rs",
         right: "        self.renew_standalone(machine);\n        if self.slot(cpu)",
         wrong: "        if self.slot(cpu)",
-        killers: &[Test(Machine, "lanes::a_lane_is_watched_from_its_claim_on")],
+        killers: &[Test(Machine, "lanes::watch::a_lane_is_watched_from_its_claim_on")],
     },
     Mutant {
         name: "reset-by-another-clock",
@@ -91,7 +91,7 @@ pub(super) const DRAWN: &[Mutant] = &[
         file: "crates/core/src/lane/slots.rs",
         right: "[machine.hierarchy().wakeup(cpu), own].into_iter().flatten().min()",
         wrong: "[machine.hierarchy().wakeup(cpu), own].into_iter().flatten().max()",
-        killers: &[Test(Machine, "lanes::the_sentinel_knows_who_overslept_for_another")],
+        killers: &[Test(Machine, "lanes::watch::the_sentinel_knows_who_overslept_for_another")],
     },
     Mutant {
         name: "next-turn-without-pinned",
@@ -345,7 +345,7 @@ pub(super) const DRAWN: &[Mutant] = &[
         file: "crates/core/src/lane/slots.rs",
         right: "self.in_tree().for_each(|slot| _ = slot.world.kick());",
         wrong: "self.all().for_each(|slot| _ = slot.world.kick());",
-        killers: &[Test(Machine, "lanes::an_isolated_sleeper_is_left_alone")],
+        killers: &[Test(Machine, "lanes::isolation::an_isolated_sleeper_is_left_alone")],
     },
     Mutant {
         name: "foreign-exact-by-tick",

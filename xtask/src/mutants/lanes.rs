@@ -323,7 +323,7 @@ pub(super) const LANES: &[Mutant] = &[
         file: "crates/core/src/lane/sentinel.rs",
         right: "                stall_deadline.pull(later, actions);\n",
         wrong: "                let _ = later;\n",
-        killers: &[Test(Machine, "lanes::a_deadline_that_was_held_meanwhile_stays")],
+        killers: &[Test(Machine, "lanes::watch::a_deadline_that_was_held_meanwhile_stays")],
     },
     Mutant {
         name: "ksoftirqd-waits-unasked",

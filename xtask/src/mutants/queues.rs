@@ -206,7 +206,7 @@ pub(super) const QUEUES: &[Mutant] = &[
         file: "crates/core/src/lane/idle.rs",
         right: "from now on.\n        self.must_help = true;",
         wrong: "from now on.",
-        killers: &[Test(Machine, "lanes::a_block_leaves_the_deadline_and_a_return_arms_it")],
+        killers: &[Test(Machine, "lanes::watch::a_block_leaves_the_deadline_and_a_return_arms_it")],
     },
     Mutant {
         name: "only-one-is-taken",

@@ -222,7 +222,7 @@ pub(super) const STOPPED_INSIDE: &[Mutant] = &[
         file: WATCH,
         right: "            is_stalled = self.has_repairs();\n",
         wrong: "",
-        killers: &[Test(Machine, "lanes::a_lane_stays_until_a_mark_is_complete")],
+        killers: &[Test(Machine, "lanes::watch::a_lane_stays_until_a_mark_is_complete")],
     },
     Mutant {
         name: "stopped-in-record-unseen",
@@ -246,6 +246,6 @@ pub(super) const STOPPED_INSIDE: &[Mutant] = &[
         file: SENTINEL,
         right: "is_any_active || self.machine.is_any_stopped_in_record(self.now)",
         wrong: "is_any_active",
-        killers: &[Test(Machine, "lanes::the_sentinel_knows_who_was_stopped_on_the_way")],
+        killers: &[Test(Machine, "lanes::watch::the_sentinel_knows_who_was_stopped_on_the_way")],
     },
 ];

@@ -115,7 +115,7 @@ pub(super) const TURNS: &[Mutant] = &[
         file: "crates/core/src/lane/idle.rs",
         right: "            if let Some(first) = actions.take_alarm() {\n                at.lanes.request_alarm(first, actions);\n            }\n            leave_stall_deadline(at, now, None",
         wrong: "            leave_stall_deadline(at, now, None",
-        killers: &[Test(Machine, "lanes::an_alarm_is_asked_for_before_the_deadline_is_left")],
+        killers: &[Test(Machine, "lanes::watch::an_alarm_is_asked_for_before_the_deadline_is_left")],
     },
     Mutant {
         name: "kicked-unsuspected",
@@ -123,7 +123,7 @@ pub(super) const TURNS: &[Mutant] = &[
         file: "crates/core/src/lane/sentinel.rs",
         right: ".filter(|_| is_kicked)",
         wrong: ".filter(|_| false)",
-        killers: &[Test(Machine, "lanes::a_lane_that_was_kicked_for_an_absent_one_must_turn")],
+        killers: &[Test(Machine, "lanes::watch::a_lane_that_was_kicked_for_an_absent_one_must_turn")],
     },
     Mutant {
         name: "blocks-asleep",

@@ -23,7 +23,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: SENTINEL,
         right: "if is_true { SentinelLook::Marked } else { SentinelLook::MarkedBesideAwake };",
         wrong: "if is_true { SentinelLook::Marked } else { SentinelLook::Marked };",
-        killers: &[Test(Machine, "lanes::a_mark_beside_a_lane_that_turns_is_told")],
+        killers: &[Test(Machine, "lanes::watch::a_mark_beside_a_lane_that_turns_is_told")],
     },
     Mutant {
         name: "silence-offers-nothing",
@@ -47,7 +47,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: MACHINE_IDLE,
         right: "        self.ask_for_alarm(at, actions);\n        IdleDecision::Sleep { until }\n",
         wrong: "        let _ = at;\n        IdleDecision::Sleep { until }\n",
-        killers: &[Test(Machine, "lanes::a_spare_stands_down")],
+        killers: &[Test(Machine, "lanes::watch::a_spare_stands_down")],
     },
     Mutant {
         name: "isolated-last-wakes-nobody",
@@ -63,7 +63,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: WATCH,
         right: "self.settings.stall.may_judge(now.since(looked), self.settings.tick.nanos())",
         wrong: "(looked <= now)",
-        killers: &[Test(Machine, "lanes::a_late_watcher_judges_nobody")],
+        killers: &[Test(Machine, "lanes::watch::a_late_watcher_judges_nobody")],
     },
     Mutant {
         name: "wake-without-beat",
@@ -71,7 +71,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: MACHINE_IDLE,
         right: "        self.beat(cpu, now);\n        bases.set_idle(false);",
         wrong: "        bases.set_idle(false);",
-        killers: &[Test(Machine, "lanes::a_lane_that_woke_up_is_not_silent")],
+        killers: &[Test(Machine, "lanes::watch::a_lane_that_woke_up_is_not_silent")],
     },
     Mutant {
         name: "kick-of-vacant",
@@ -79,7 +79,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: SLOTS,
         right: "            self.wake_one();\n        }\n    }",
         wrong: "        }\n    }",
-        killers: &[Test(Machine, "lanes::a_kick_of_a_vacant_place_wakes_another")],
+        killers: &[Test(Machine, "lanes::watch::a_kick_of_a_vacant_place_wakes_another")],
     },
     Mutant {
         name: "doze-without-second-look",
@@ -111,7 +111,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: IDLE,
         right: "        if is_back && takes_part(at.slot) {\n            at.lanes.deadline.arm(now, || at.machine.is_awake(at.slot.cpu()), actions);\n",
         wrong: "        if is_back && takes_part(at.slot) {\n            let _ = (now, actions);\n",
-        killers: &[Test(Machine, "lanes::a_block_leaves_the_deadline_and_a_return_arms_it")],
+        killers: &[Test(Machine, "lanes::watch::a_block_leaves_the_deadline_and_a_return_arms_it")],
     },
     Mutant {
         name: "stay-unwatched",
@@ -119,7 +119,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: IDLE,
         right: "        at.lanes.deadline.expect_turn(now, actions);\n        self.doze",
         wrong: "        let _ = &actions;\n        self.doze",
-        killers: &[Test(Machine, "lanes::a_lane_that_stays_is_watched")],
+        killers: &[Test(Machine, "lanes::watch::a_lane_that_stays_is_watched")],
     },
     Mutant {
         name: "block-holds-deadline",
@@ -127,7 +127,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: IDLE,
         right: "            leave_stall_deadline(at, now, None, actions);\n        }\n        look",
         wrong: "        }\n        look",
-        killers: &[Test(Machine, "lanes::a_block_leaves_the_deadline_and_a_return_arms_it")],
+        killers: &[Test(Machine, "lanes::watch::a_block_leaves_the_deadline_and_a_return_arms_it")],
     },
     Mutant {
         name: "silence-wakes-one",
@@ -143,7 +143,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: SLOTS,
         right: "machine.next_event(cpu).into_iter().for_each(|next| actions.set_alarm(next));",
         wrong: "let _ = (machine.next_event(cpu), &actions);",
-        killers: &[Test(Machine, "lanes::a_kick_of_the_helper_pulls_its_deadline")],
+        killers: &[Test(Machine, "lanes::watch::a_kick_of_the_helper_pulls_its_deadline")],
     },
     Mutant {
         name: "wary-lane-sleeps",
@@ -151,7 +151,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: IDLE,
         right: "            if is_wary {\n                return",
         wrong: "            if is_wary && self.must_help && !self.must_help {\n                return",
-        killers: &[Test(Machine, "lanes::a_lane_beside_a_silent_one_stays")],
+        killers: &[Test(Machine, "lanes::watch::a_lane_beside_a_silent_one_stays")],
     },
     Mutant {
         name: "overslept-rests",
@@ -159,7 +159,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: SENTINEL,
         right: "if latest.is_some_and(|latest| latest <= self.now) {",
         wrong: "if latest.is_some_and(|latest| latest < Nanos(0)) {",
-        killers: &[Test(Machine, "lanes::the_sentinel_knows_who_overslept")],
+        killers: &[Test(Machine, "lanes::watch::the_sentinel_knows_who_overslept")],
     },
     Mutant {
         name: "alarm-expects-nothing",
@@ -175,7 +175,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: IDLE,
         right: "                    at.lanes.deadline.arm(now, || at.machine.is_awake(at.slot.cpu()), actions);\n                    look",
         wrong: "                    look",
-        killers: &[Test(Machine, "lanes::a_lane_that_wakes_up_is_watched")],
+        killers: &[Test(Machine, "lanes::watch::a_lane_that_wakes_up_is_watched")],
     },
     Mutant {
         name: "absent-heir",
@@ -250,7 +250,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: SLOTS,
         right: "machine: &Machine<L, T>) {\n        self.renew_standalone(machine);\n    }\n\n    /// Which CPUs are",
         wrong: "machine: &Machine<L, T>) {\n        let _ = machine;\n    }\n\n    /// Which CPUs are",
-        killers: &[Test(Machine, "lanes::a_lane_that_left_is_not_asked_to_help")],
+        killers: &[Test(Machine, "lanes::watch::a_lane_that_left_is_not_asked_to_help")],
     },
     Mutant {
         name: "isolated-in-the-tree",
@@ -258,7 +258,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: SLOTS,
         right: "        self.renew_standalone(machine);\n        if !change",
         wrong: "        let _ = machine;\n        if !change",
-        killers: &[Test(Machine, "lanes::an_isolated_lane_does_not_hold_the_deadline")],
+        killers: &[Test(Machine, "lanes::isolation::an_isolated_lane_does_not_hold_the_deadline")],
     },
     Mutant {
         name: "join-unwatched",
@@ -266,7 +266,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: SLOTS,
         right: "        if !change.joined.is_empty() {\n            self.deadline.expect_turn(now, actions);\n",
         wrong: "        if !change.joined.is_empty() {\n            let _ = (now, actions);\n",
-        killers: &[Test(Machine, "lanes::an_isolated_lane_does_not_hold_the_deadline")],
+        killers: &[Test(Machine, "lanes::isolation::an_isolated_lane_does_not_hold_the_deadline")],
     },
     Mutant {
         name: "armed-near-who-left",
@@ -324,7 +324,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: STALL_DEADLINE,
         right: "            && !is_in_tree()\n        {\n            self.ask(asked, actions);\n",
         wrong: "            && !is_in_tree()\n        {\n            let _ = asked;\n",
-        killers: &[Test(Machine, "lanes::an_isolated_lane_forgets_no_alarm")],
+        killers: &[Test(Machine, "lanes::isolation::an_isolated_lane_forgets_no_alarm")],
     },
     Mutant {
         name: "held-outside",
@@ -332,7 +332,7 @@ pub(super) const WAITING: &[Mutant] = &[
         file: STALL_DEADLINE,
         right: "                self.pull(asked, actions);\n",
         wrong: "                let _ = asked;\n",
-        killers: &[Test(Machine, "lanes::an_isolated_lane_forgets_no_alarm")],
+        killers: &[Test(Machine, "lanes::isolation::an_isolated_lane_forgets_no_alarm")],
     },
     Mutant {
         name: "quiet-with-leftovers",
