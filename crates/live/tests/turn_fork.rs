@@ -270,8 +270,8 @@ fn nothing_is_known_in_a_child() {
 }
 
 /// Goal: a machine of a child is refused in a child of that, as any other. Method: a child starts one, which
-/// another child of it takes for its own if the first fork counts as all there were. Forks count from the first
-/// machine on, so the parent has one, too.
+/// another child of it takes for its own if the first fork counts as all there were. Forks count from the
+/// first machine on, so the parent has one, too.
 #[test]
 fn a_machine_of_a_child_is_refused_in_its_child() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
