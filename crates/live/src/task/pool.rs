@@ -207,7 +207,7 @@ mod tests {
         let machine = Machine::start().expect("it starts");
         let (closure, task) = closure(machine, ());
         machine.blocking.lock().threads += 1;
-        let patience = Duration::from_millis(20);
+        let patience = Duration::from_millis(400);
         let worker = thread::spawn(move || machine.blocking.work_with(patience, || false));
         let end = Instant::now() + Duration::from_secs(20);
         let mut state = machine.blocking.lock();
@@ -218,7 +218,7 @@ mod tests {
             state = machine.blocking.lock();
         }
         state.waiting.push_back(closure);
-        thread::sleep(10 * patience);
+        thread::sleep(2 * patience);
         drop(state);
         worker.join().expect("it does not panic");
         assert!(task.is_finished() && machine.blocking.lock().waiting.is_empty(), "it was left there");
