@@ -11,6 +11,7 @@ extern crate alloc;
 
 mod actions;
 mod base;
+mod context;
 mod cpu;
 mod cpu_text;
 pub mod lane;
@@ -31,11 +32,12 @@ pub use base::{
     ExpiredTimer, RemoveError, TickKind, TickLength, Timer, TimerId, TimerKind, TimerName, TimerOptions,
     TimerRef,
 };
+pub use context::Context;
 pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};
 pub use machine::{
-    AnyTimer, ArmRefusal, Armed, At, Context, Counters, CpuControlError, IdleDecision, IsolationReport,
-    Machine, MarkOutcome, Patience, Settings, Silence, StallPolicy, Turn,
+    AnyTimer, ArmRefusal, Armed, At, Counters, CpuControlError, IdleDecision, IsolationReport, Machine,
+    MarkOutcome, Patience, Settings, Silence, StallPolicy, Turn,
 };
 #[cfg(site)]
 pub use sync::script;

@@ -39,7 +39,7 @@ pub(super) const RULES: &[Mutant] = &[
         name: "21-stale-clock-usually",
         rule: "so does an arm in the usual case",
         file: BASE_ARM,
-        right: "        base.forward(context.now);\n",
+        right: "        base.forward(context.now());\n",
         wrong: "",
         killers: &[Test(Units, "base::tests::rules::an_arm_takes_an_old_clock_to_the_present")],
     },

@@ -25,8 +25,8 @@ pub(super) const TURNS: &[Mutant] = &[
         name: "abandoned-untold",
         rule: "what a turn gives back is published",
         file: "crates/core/src/machine/turn.rs",
-        right: "            let change = self.bases.release(token, BaseCaller { cpu: Some(turn.cpu), now });\n            self.publish_change(base, change, actions);",
-        wrong: "            let _ = (base, &actions);\n            let _ = self.bases.release(token, BaseCaller { cpu: Some(turn.cpu), now });",
+        right: "            let change = self.bases.release(token, Context::on(turn.cpu, now));\n            self.publish_change(base, change, actions);",
+        wrong: "            let _ = (base, &actions);\n            let _ = self.bases.release(token, Context::on(turn.cpu, now));",
         killers: &[Test(Machine, "budgets::what_a_turn_gives_back_is_told")],
     },
     Mutant {
@@ -137,7 +137,7 @@ pub(super) const TURNS: &[Mutant] = &[
         name: "adopter-clock",
         rule: "a base that gets timers of another one takes its clock to the present first",
         file: "crates/core/src/base/transfer.rs",
-        right: "        new.forward(context.now);\n",
+        right: "        new.forward(context.now());\n",
         wrong: "        let _ = &mut new;\n",
         killers: &[Test(
             Units,

@@ -10,7 +10,7 @@
 //! timer that was never armed belongs to no base at all, so that its first arm locks one base only; an arm of
 //! a running timer on another CPU stays as well.
 
-use super::bases::{BaseCaller, BaseGuard, Bases};
+use super::bases::{BaseGuard, Bases};
 use super::queues::Linked;
 use super::runs::Wait;
 use super::timer::{TimerKind, TimerRef};
@@ -18,7 +18,7 @@ use super::word::{BaseId, TimerWord};
 use super::{Base, ExpiryChange};
 use crate::lock::RawLock;
 use crate::time::NEVER;
-use crate::{CpuId, Nanos};
+use crate::{Context, CpuId, Nanos};
 use quietcore_wheel::Tick;
 
 /// What an arm did.
@@ -173,11 +173,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         timer: TimerRef<T, K>,
         arm: impl Into<Arm<K::When>>,
         onto: BaseId,
-        context: BaseCaller,
+        context: Context,
     ) -> ArmOutcome {
         let Arm { when, mode, target } = arm.into();
         let arm = Arm { when: K::key(when, self.length), mode, target };
-        self.request(timer, Request { arm, onto, now: context.now }, context.cpu)
+        self.request(timer, Request { arm, onto, now: context.now() }, context.own_cpu())
     }
 
     /// The usual case of [`arm`](Self::arm): a floating timer, for the base that it belongs to, or for its
@@ -189,7 +189,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         timer: TimerRef<T>,
         expires: Nanos,
         onto: BaseId,
-        context: BaseCaller,
+        context: Context,
     ) -> Option<FastArm> {
         let word = &timer.shared().word;
         let hint = word.load();
@@ -197,7 +197,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             return None;
         }
         let expires = self.length.floor(expires);
-        let mut base = self.lock(onto, context.cpu);
+        let mut base = self.lock(onto, context.own_cpu());
         if base.adopter.is_some() {
             return None;
         }
@@ -209,7 +209,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             }
             seen = seen.at(onto);
         }
-        base.forward(context.now);
+        base.forward(context.now());
         base.counters.armed += 1;
         if seen.has(TimerWord::PENDING) {
             return Some(FastArm { was_pending: true, change: base.postpone(timer, expires) });
@@ -363,12 +363,14 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Takes `timer` out; waits for no run of it, and prevents none that has begun. Takes no lock when the
     /// timer is idle.
     #[inline]
-    pub(crate) fn cancel<K: TimerKind>(&self, timer: TimerRef<T, K>, context: BaseCaller) -> Cancelled {
+    pub(crate) fn cancel<K: TimerKind>(&self, timer: TimerRef<T, K>, context: Context) -> Cancelled {
         let seen = timer.shared().word.load_idle();
         if !seen.has(TimerWord::PENDING) {
             return Cancelled::Idle;
         }
-        let Some(mut base) = self.lock_base_as(timer, seen, context.cpu) else { return Cancelled::Idle };
+        let Some(mut base) = self.lock_base_as(timer, seen, context.own_cpu()) else {
+            return Cancelled::Idle;
+        };
         base.cancel(timer)
     }
 
@@ -376,9 +378,9 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     pub(crate) fn cancel_unless_running<K: TimerKind>(
         &self,
         timer: TimerRef<T, K>,
-        context: BaseCaller,
+        context: Context,
     ) -> Cancelled {
-        let Some(mut base) = self.lock_base_of(timer, context.cpu) else { return Cancelled::Idle };
+        let Some(mut base) = self.lock_base_of(timer, context.own_cpu()) else { return Cancelled::Idle };
         if base.runs.is_running(timer.address()) {
             return Cancelled::Running;
         }
@@ -386,10 +388,10 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// Takes `timer` out, and refuses every arm from now on. A run that has begun is not waited for.
-    pub(crate) fn shutdown<K: TimerKind>(&self, timer: TimerRef<T, K>, context: BaseCaller) -> Cancelled {
+    pub(crate) fn shutdown<K: TimerKind>(&self, timer: TimerRef<T, K>, context: Context) -> Cancelled {
         let word = &timer.shared().word;
         loop {
-            if let Some(mut base) = self.lock_base_of(timer, context.cpu) {
+            if let Some(mut base) = self.lock_base_of(timer, context.own_cpu()) {
                 let result = base.cancel(timer);
                 word.store(word.load().with(TimerWord::SHUT_DOWN));
                 return result;
@@ -402,8 +404,8 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// Whether a run of `timer` has begun and not ended.
-    pub(crate) fn is_running<K: TimerKind>(&self, timer: TimerRef<T, K>, context: BaseCaller) -> bool {
-        let base = self.lock_base_of(timer, context.cpu);
+    pub(crate) fn is_running<K: TimerKind>(&self, timer: TimerRef<T, K>, context: Context) -> bool {
+        let base = self.lock_base_of(timer, context.own_cpu());
         base.is_some_and(|base| base.runs.is_running(timer.address()))
     }
 }

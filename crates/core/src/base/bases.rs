@@ -12,18 +12,10 @@ use super::word::TimerWord;
 use super::{Base, BaseId, BaseKind, TickLength, TimerOptions};
 use crate::lock::{Locked, LockedGuard, RawLock};
 use crate::sync::interleave;
-use crate::{CpuId, Nanos};
+use crate::{Context, CpuId, Nanos};
 use alloc::boxed::Box;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
-
-/// The caller of a base, and the moment of its call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BaseCaller {
-    /// The CPU that the calling thread drives; `None` for a foreign thread.
-    pub(crate) cpu: Option<CpuId>,
-    pub(crate) now: Nanos,
-}
 
 /// A base and its lock, in cache lines of its own.
 #[repr(align(128))]
@@ -212,7 +204,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Frees a timer that is idle.
     pub(crate) fn remove_timer<K: Stored>(&mut self, id: TimerId<K>) -> Result<(), RemoveError> {
         let timer = self.store.timer(id).ok_or(RemoveError::Unknown)?;
-        let context = BaseCaller { cpu: None, now: Nanos(0) };
+        let context = Context::near(CpuId(0), Nanos(0));
         if self.is_running(timer, context) {
             return Err(RemoveError::Running);
         }

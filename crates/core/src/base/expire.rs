@@ -10,14 +10,14 @@
 //! Source: docs/design/PROTOCOL.md, section 2; Linux 6.12, kernel/time/timer.c, `__run_timers`,
 //! `expire_timers`. Model: docs/design/stall_model.py (`P`, `C1`, `C2`, `take`, `revoke`).
 
-use super::bases::{BaseCaller, Bases};
+use super::bases::Bases;
 use super::runs::Wait;
 use super::timer::Due;
 use super::word::TimerWord;
 use super::{Base, BaseId, BaseKind, ExactId, ExactRef, ExpiryChange, TimerId, TimerRef};
 use crate::lock::RawLock;
 use crate::sync::interleave;
-use crate::{CpuId, Nanos};
+use crate::{Context, CpuId, Nanos};
 
 /// The right to hand out what a base has collected. Its holder gives it back by popping until there is
 /// nothing left, or by [`Bases::release`]; else no CPU runs that base until it is revoked.
@@ -302,13 +302,13 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         &self,
         id: BaseId,
         runner: CpuId,
-        context: BaseCaller,
+        context: Context,
     ) -> Option<RunnerToken> {
-        let mut base = self.lock(id, context.cpu);
+        let mut base = self.lock(id, context.own_cpu());
         if id.kind == BaseKind::Guest && !self.may_take(runner, id) {
             return None;
         }
-        base.collect(context.now);
+        base.collect(context.now());
         if self.may_take(runner, id) { base.take(runner) } else { None }
     }
 
@@ -317,11 +317,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     pub(crate) fn pop_with<R>(
         &self,
         token: &RunnerToken,
-        context: BaseCaller,
+        context: Context,
         take: impl FnOnce(T, TimerName<T>) -> R,
     ) -> Popped<T, R> {
         let take = |run: &Run<T>| take(run.payload, self.name(run));
-        let (run, change) = self.lock(token.base, context.cpu).pop(token, take);
+        let (run, change) = self.lock(token.base, context.own_cpu()).pop(token, take);
         self.popped(run, change, token)
     }
 
@@ -330,16 +330,16 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         &self,
         token: &RunnerToken,
         room: u32,
-        context: BaseCaller,
+        context: Context,
         mut take: impl FnMut(T, TimerName<T>, Nanos),
     ) -> (u32, ExpiryChange) {
         let take = |run: &Run<T>| take(run.payload, self.name(run), run.due.expires(self.length));
-        self.lock(token.base, context.cpu).pop_detached(token, room, take)
+        self.lock(token.base, context.own_cpu()).pop_detached(token, room, take)
     }
 
     /// Gives the token back before everything was run.
-    pub(crate) fn release(&self, token: RunnerToken, context: BaseCaller) -> ExpiryChange {
-        self.lock(token.base, context.cpu).release(&token)
+    pub(crate) fn release(&self, token: RunnerToken, context: Context) -> ExpiryChange {
+        self.lock(token.base, context.own_cpu()).release(&token)
     }
 
     #[inline]
@@ -372,30 +372,30 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
 
     /// The run of a timer has ended. For a detached one this takes no lock.
     #[inline]
-    pub(crate) fn finish(&self, expired: ExpiredTimer<T>, context: BaseCaller) -> Finished {
+    pub(crate) fn finish(&self, expired: ExpiredTimer<T>, context: Context) -> Finished {
         if expired.is_detached {
             return Finished { token: None, change: ExpiryChange::default(), base: expired.base };
         }
-        let mut base = self.lock(expired.base, context.cpu);
+        let mut base = self.lock(expired.base, context.own_cpu());
         if let Some(adopter) = base.adopter {
             drop(base);
             return self.finish_adopted(expired, adopter, context);
         }
         let may_take = self.may_take(expired.runner, expired.base);
-        let (token, change) = base.end(&expired, context.now, may_take);
+        let (token, change) = base.end(&expired, context.now(), may_take);
         Finished { token, change, base: expired.base }
     }
 
     /// The same on a base that was adopted during the run: what the timer waits for, its adopter gets.
     #[cold]
-    fn finish_adopted(&self, expired: ExpiredTimer<T>, adopter: CpuId, context: BaseCaller) -> Finished {
+    fn finish_adopted(&self, expired: ExpiredTimer<T>, adopter: CpuId, context: Context) -> Finished {
         let mut onto = BaseId { cpu: adopter, ..expired.base };
         loop {
             let (mut old, mut new) =
                 self.lock_same_kind(expired.base.cpu, onto.cpu, expired.base.kind, context);
             if old.adopter.is_none() {
                 let may_take = self.may_take(expired.runner, expired.base);
-                let (token, change) = old.end(&expired, context.now, may_take);
+                let (token, change) = old.end(&expired, context.now(), may_take);
                 return Finished { token, change, base: expired.base };
             }
             if let Some(adopter) = new.adopter {
@@ -419,20 +419,20 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         &self,
         expired: ExpiredTimer<T>,
         token: &RunnerToken,
-        context: BaseCaller,
+        context: Context,
         take: impl FnOnce(T, TimerName<T>) -> R,
     ) -> Result<Popped<T, R>, ExpiredTimer<T>> {
         assert_eq!(expired.base, token.base, "a token is for its base");
         if expired.is_detached {
             return Ok(self.pop_with(token, context, take));
         }
-        let mut base = self.lock(token.base, context.cpu);
+        let mut base = self.lock(token.base, context.own_cpu());
         if base.adopter.is_some() || !base.is_held_by(token) {
             drop(base);
             return Err(expired);
         }
         // What has waited for the end is for the holder of the token: no other one is given.
-        let (_, end) = base.end(&expired, context.now, false);
+        let (_, end) = base.end(&expired, context.now(), false);
         let (run, change) = base.pop(token, |run| take(run.payload, self.name(run)));
         drop(base);
         Ok(self.popped(run, end.and(change), token))

@@ -49,7 +49,7 @@ mod transfer;
 mod word;
 
 pub use arm::{Arm, ArmMode, ArmTarget, Cancelled};
-pub(crate) use bases::{BaseCaller, BaseGuard, Bases, earliest};
+pub(crate) use bases::{BaseGuard, Bases, earliest};
 pub(crate) use expire::RunnerToken;
 pub use expire::{ExpiredTimer, TimerName};
 pub use options::TimerOptions;

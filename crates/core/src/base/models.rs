@@ -6,9 +6,9 @@
 
 use super::sync::SharedTimerWord;
 use super::word::TimerWord;
-use super::{BaseCaller, BaseId, BaseKind, Bases, Cancelled, TickLength, TimerOptions};
+use super::{BaseId, BaseKind, Bases, Cancelled, TickLength, TimerOptions};
 use crate::sync::models::ends;
-use crate::{CpuId, Nanos, SequentialLock};
+use crate::{Context, CpuId, Nanos, SequentialLock};
 use alloc::collections::BTreeSet;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -55,7 +55,7 @@ fn drop_against_expire() {
 #[test]
 fn taken_before_it_is_idle() {
     let id = BaseId { cpu: CpuId(0), kind: BaseKind::Guest };
-    let context = |cpu, nanos| BaseCaller { cpu, now: Nanos(nanos) };
+    let context = |cpu: Option<CpuId>, nanos| Context::by(cpu, Nanos(nanos));
     let found = ends(move || {
         let mut bases = Bases::<SequentialLock, u32>::new(1, TickLength::default(), Nanos(0));
         let timer = bases.add_timer(TimerOptions::new().detached(), 7);
@@ -90,7 +90,7 @@ fn taken_before_it_is_idle() {
 #[test]
 fn two_first_arms() {
     let base = |cpu| BaseId { cpu: CpuId(cpu), kind: BaseKind::Guest };
-    let context = BaseCaller { cpu: None, now: Nanos(0) };
+    let context = Context::near(CpuId(0), Nanos(0));
     let arm = move |bases: &Bases<SequentialLock, u32>, timer, onto| {
         let timer = bases.timer(timer).expect("in the store");
         if bases.arm_fast(timer, Nanos(900_000_000), onto, context).is_none() {
@@ -124,7 +124,7 @@ fn two_first_arms() {
 #[test]
 fn cancel_against_a_move() {
     let base = |cpu| BaseId { cpu: CpuId(cpu), kind: BaseKind::Local };
-    let context = BaseCaller { cpu: None, now: Nanos(0) };
+    let context = Context::near(CpuId(0), Nanos(0));
     let found = ends(move || {
         let mut bases = Bases::<SequentialLock, u32>::new(2, TickLength::default(), Nanos(0));
         let id = bases.add_timer(TimerOptions::new(), 7);

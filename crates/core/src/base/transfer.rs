@@ -8,13 +8,13 @@
 //! Source: Linux 6.12, kernel/time/timer.c, `timers_dead_cpu`, `timers_prepare_cpu`. Deviations: the kernel
 //! takes care that nothing runs on a dead CPU's bases; evacuation is ours.
 
-use super::bases::{BaseCaller, BaseGuard, Bases};
+use super::bases::{BaseGuard, Bases};
 use super::runs::Wait;
 use super::timer::Due;
 use super::word::TimerWord;
 use super::{Base, BaseId, BaseKind, ExpiryChange};
-use crate::CpuId;
 use crate::lock::RawLock;
+use crate::{Context, CpuId};
 
 /// Timers per lock hold of an evacuation.
 const CHUNK: usize = 64;
@@ -48,7 +48,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     ///
     /// # Panics
     /// When `onto` was adopted itself, or is `dead`.
-    pub(crate) fn adopt(&self, dead: CpuId, onto: CpuId, context: BaseCaller) -> Adopted {
+    pub(crate) fn adopt(&self, dead: CpuId, onto: CpuId, context: Context) -> Adopted {
         let mut adopted = Adopted::default();
         for kind in BaseKind::ALL {
             let (mut old, mut new) = self.lock_same_kind(dead, onto, kind, context);
@@ -64,12 +64,12 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// Makes the bases of a CPU that was adopted ready for its return.
-    pub(crate) fn prepare(&self, cpu: CpuId, context: BaseCaller) {
+    pub(crate) fn prepare(&self, cpu: CpuId, context: Context) {
         for kind in BaseKind::ALL {
-            let mut base = self.lock(BaseId { cpu, kind }, context.cpu);
+            let mut base = self.lock(BaseId { cpu, kind }, context.own_cpu());
             base.adopter = None;
             base.is_idle = false;
-            base.forward(context.now);
+            base.forward(context.now());
         }
     }
 
@@ -83,7 +83,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         cpu: CpuId,
         onto: CpuId,
         limit: usize,
-        context: BaseCaller,
+        context: Context,
     ) -> Option<Evacuated> {
         let mut evacuated = Evacuated::default();
         for kind in BaseKind::ALL.into_iter().filter(|kind| kind.is_pullable()) {
@@ -112,11 +112,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         from: CpuId,
         onto: CpuId,
         kind: BaseKind,
-        context: BaseCaller,
+        context: Context,
     ) -> (BaseGuard<'_, L, T>, BaseGuard<'_, L, T>) {
         let ids = [from, onto].map(|cpu| BaseId { cpu, kind });
-        let (old, mut new) = self.lock_pair(ids[0], ids[1], context.cpu);
-        new.forward(context.now);
+        let (old, mut new) = self.lock_pair(ids[0], ids[1], context.own_cpu());
+        new.forward(context.now());
         (old, new)
     }
 }

@@ -203,14 +203,19 @@ impl<S: Sleeper> LaneTable<S> {
         if !self.exist() {
             machine.next_event(cpu).into_iter().for_each(|next| actions.set_alarm(next));
         } else if self.slot(cpu).is_none_or(|slot| slot.world.kick() == Kick::Vacant) {
-            self.wake_one();
+            self.wake_one(|cpu| machine.is_marked(cpu));
         }
     }
 
-    /// Wakes the first lane that sleeps and can run what is not its own. The thread that is just about to
-    /// sleep looks once more. Any thread.
-    pub fn wake_one(&self) {
-        let _ = self.in_tree().find(|slot| slot.world.kick_to_help() == Kick::Woke);
+    /// Wakes the first lane that sleeps and can run what is not its own. One of which `is_stuck` says that it
+    /// has missed its wake-up waits for its CPU, perhaps for long: it is woken only if none else can be. The
+    /// thread that is just about to sleep looks once more. Any thread.
+    pub fn wake_one(&self, is_stuck: impl Fn(CpuId) -> bool) {
+        let wake = |stuck| {
+            let mut lanes = self.in_tree().filter(|slot| is_stuck(slot.cpu) == stuck);
+            lanes.any(|slot| slot.world.kick_to_help() == Kick::Woke)
+        };
+        let _ = wake(false) || wake(true);
     }
 
     /// The same for all of them.

@@ -16,45 +16,13 @@
 
 use super::Machine;
 use super::name::AnyTimer;
-use crate::base::{
-    Arm, ArmTarget, BaseCaller, BaseId, BaseKind, EitherRef, Moment, TimerKind, TimerRef, earliest,
-};
+use crate::base::{Arm, ArmTarget, BaseId, BaseKind, EitherRef, Moment, TimerKind, TimerRef, earliest};
 use crate::place::{Arming, Caller, ExactMode, ExactOrigin, ExactPolicy, ExactStart, Policy};
 use crate::place::{exact_target, nearest_housekeeping, push_target};
 use crate::tmigr::CpuState;
-use crate::{Actions, CpuId, Nanos, RawLock};
+use crate::{Actions, Context, CpuId, Nanos, RawLock};
 use core::fmt;
 use quietcore_wheel::Shape;
-
-/// The caller, and the moment of its call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Context {
-    /// The CPU that the calling thread drives, or the one that it happens to run on.
-    pub cpu: CpuId,
-    /// Whether it drives that CPU.
-    pub is_cpu: bool,
-    /// The moment, in ns.
-    pub now: Nanos,
-}
-
-impl Context {
-    /// Of the one thread that drives `cpu`.
-    #[must_use]
-    pub const fn on(cpu: CpuId, now: Nanos) -> Self {
-        Self { cpu, is_cpu: true, now }
-    }
-
-    /// Of any other thread, which happens to be on `cpu`.
-    #[must_use]
-    pub const fn near(cpu: CpuId, now: Nanos) -> Self {
-        Self { cpu, is_cpu: false, now }
-    }
-
-    #[inline]
-    pub(super) fn base(self) -> BaseCaller {
-        BaseCaller { cpu: self.is_cpu.then_some(self.cpu), now: self.now }
-    }
-}
 
 /// Why a timer was not armed or cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,14 +127,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if arm.is_plain()
             && let (EitherRef::Tick(timer), Moment::Tick(expires)) = (K::either(timer), K::moment(arm.when))
             && let Some(onto) = self.fast_base(context)
-            && let Some(armed) = self.bases.arm_fast(timer, expires, onto, context.base())
+            && let Some(armed) = self.bases.arm_fast(timer, expires, onto, context)
         {
             if armed.change.must_publish() {
                 self.publish_first(onto, Promptness::Tick, actions);
             }
             // As in `arm_slow`.
-            if !context.is_cpu {
-                self.leave_nothing_behind(onto.cpu, context.now, actions);
+            if !context.is_cpu() {
+                self.leave_nothing_behind(onto.cpu, context.now(), actions);
             }
             return Ok(Armed { was_pending: armed.was_pending, base: onto });
         }
@@ -177,8 +145,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// says the same at length.
     #[inline]
     fn fast_base(&self, context: Context) -> Option<BaseId> {
-        let (cpu, watch) = (context.cpu, self.watch.get(context.cpu.index())?);
-        if !context.is_cpu {
+        let (cpu, watch) = (context.cpu(), self.watch.get(context.cpu().index())?);
+        if !context.is_cpu() {
             return watch.flags.load().takes_timers().then_some(BaseId { cpu, kind: BaseKind::Guest });
         }
         let is_usual = watch.flags.load().is_online() && self.settings.policy != Policy::Push;
@@ -194,7 +162,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         actions: &mut Actions,
     ) -> Result<Armed, ArmRefusal> {
         let onto = self.base_for(timer, &arm, context)?;
-        let armed = self.bases.arm(timer, arm, onto, context.base());
+        let armed = self.bases.arm(timer, arm, onto, context);
         let promptness = if K::IS_EXACT { Promptness::Exact } else { Promptness::Tick };
         if armed.change.must_publish() {
             self.publish_first(armed.base, promptness, actions);
@@ -203,7 +171,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         // evacuation either came after this arm and took the timer along, or is seen now.
         let base = armed.base;
         if base.kind.is_pullable() && !self.is_from(base.cpu, context) {
-            self.leave_nothing_behind(base.cpu, context.now, actions);
+            self.leave_nothing_behind(base.cpu, context.now(), actions);
         }
         if armed.is_refused {
             return Err(ArmRefusal::ShutDown);
@@ -237,7 +205,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return Ok(BaseId { cpu: self.home(context)?, kind: BaseKind::Deferrable });
         }
         if let (ExactPolicy::Kernel, Some(hard)) = (self.settings.exact_policy, hard) {
-            let cpu = self.exact_cpu(Context { cpu: self.home(context)?, ..context }, is_pinned, hard);
+            let cpu = self.exact_cpu(context.of(self.home(context)?), is_pinned, hard);
             return Ok(BaseId { cpu, kind: BaseKind::Local });
         }
         if is_pinned {
@@ -258,16 +226,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// Whether `cpu` itself arms.
     fn is_from(&self, cpu: CpuId, context: Context) -> bool {
-        context.is_cpu && context.cpu == cpu
+        context.is_cpu() && context.cpu() == cpu
     }
 
     /// The CPU that keeps what is armed here: the one that arms, or the one that stands in for it.
     fn home(&self, context: Context) -> Result<CpuId, ArmRefusal> {
-        let is_known = context.cpu.index() < self.watch.len();
-        if context.is_cpu && is_known && self.flags(context.cpu).is_online() {
-            return Ok(context.cpu);
+        let is_known = context.cpu().index() < self.watch.len();
+        if context.is_cpu() && is_known && self.flags(context.cpu()).is_online() {
+            return Ok(context.cpu());
         }
-        self.host_of(context.cpu).ok_or(ArmRefusal::NoSuchCpu { cpu: context.cpu })
+        self.host_of(context.cpu()).ok_or(ArmRefusal::NoSuchCpu { cpu: context.cpu() })
     }
 
     /// The CPU that stands in for `cpu` when a thread arms there that is not the CPU itself; `None` while no
@@ -302,7 +270,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// The kernel's rule for hrtimers. A CPU that is not idle looks at its timers with every tick, so a tick
     /// is its next event at the latest, as the tick of the kernel is an hrtimer among the others.
     fn exact_cpu(&self, home: Context, is_pinned: bool, expires: Nanos) -> CpuId {
-        let Context { cpu, now, .. } = home;
+        let (cpu, now) = (home.cpu(), home.now());
         let start = ExactStart {
             cpu,
             caller: Caller::Online,

@@ -6,9 +6,9 @@
 //! call here has actions. Source: Linux 6.12, kernel/time/timer.c, `timer_delete`,
 //! `__try_to_del_timer_sync`, `__timer_delete`. Deviation: trying and shutting down are two calls.
 
-use super::{AnyTimer, ArmRefusal, Context, Machine};
-use crate::RawLock;
+use super::{AnyTimer, ArmRefusal, Machine};
 use crate::base::{Cancelled, TimerKind};
+use crate::{Context, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Takes `timer` out; says whether it was pending. A run that has begun goes on.
@@ -21,7 +21,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         context: Context,
     ) -> Result<bool, ArmRefusal> {
         let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
-        Ok(self.bases.cancel(timer, context.base()) == Cancelled::WasPending)
+        Ok(self.bases.cancel(timer, context) == Cancelled::WasPending)
     }
 
     /// Takes `timer` out, but does nothing while a run of it has not ended, and says so: the building block
@@ -35,7 +35,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         context: Context,
     ) -> Result<Cancelled, ArmRefusal> {
         let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
-        Ok(self.bases.cancel_unless_running(timer, context.base()))
+        Ok(self.bases.cancel_unless_running(timer, context))
     }
 
     /// Takes `timer` out and refuses every arm from now on; says whether it was pending. A run that has begun
@@ -49,7 +49,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         context: Context,
     ) -> Result<bool, ArmRefusal> {
         let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
-        Ok(self.bases.shutdown(timer, context.base()) == Cancelled::WasPending)
+        Ok(self.bases.shutdown(timer, context) == Cancelled::WasPending)
     }
 
     /// Whether a run of `timer` has begun and not ended.
@@ -62,6 +62,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         context: Context,
     ) -> Result<bool, ArmRefusal> {
         let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
-        Ok(self.bases.is_running(timer, context.base()))
+        Ok(self.bases.is_running(timer, context))
     }
 }

@@ -10,10 +10,10 @@
 
 use super::cpu_flags::CpuRole;
 use super::{Control, Machine};
-use crate::base::{BaseCaller, BaseId, BaseKind, ExpiryChange};
+use crate::base::{BaseId, BaseKind, ExpiryChange};
 use crate::place::{Housekeeping, HousekeepingError, Isolation, nearest_housekeeping};
 use crate::tmigr::CpuState;
-use crate::{Actions, CpuId, CpuSet, Nanos, RawLock};
+use crate::{Actions, Context, CpuId, CpuSet, Nanos, RawLock};
 use core::fmt;
 
 /// Why a CPU cannot come or go. Nothing was changed.
@@ -83,13 +83,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.hierarchy.connect(cpu);
         // What was left of an earlier life was adopted; the clocks are taken to the present. Before others
         // see that it takes timers.
-        self.bases.prepare(cpu, BaseCaller { cpu: None, now });
+        self.bases.prepare(cpu, Context::near(CpuId(0), now));
         control.online.insert(cpu);
         control.tick_cpu = control.tick_cpu.or(Some(cpu));
         self.renew_masks(&mut control);
         let mut bases = self.lock_bases(cpu, None);
         self.hierarchy.activate(cpu);
-        bases.set_idle(false);
+        self.set_awake(cpu, &mut bases);
         drop(bases);
         self.count_repairs(self.watch[cpu.index()].flags.transition_to_awake());
         self.beat(cpu, now);
@@ -125,7 +125,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         // The tick CPU may have changed hands, and with it who is excluded.
         self.take_part(&control, now, actions);
         if let Some(heir) = self.heir_of(cpu, housekeeping.work()) {
-            let adopted = self.bases.adopt(cpu, heir, BaseCaller { cpu: None, now });
+            let adopted = self.bases.adopt(cpu, heir, Context::near(CpuId(0), now));
             self.first_may_have_changed(heir, adopted.change, actions);
         }
         self.take_all_tokens(cpu, actions);
@@ -155,7 +155,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         for cpu in report.left.iter() {
             let heir = nearest_housekeeping(&self.topology, cpu, housekeeping.work());
             let Some(heir) = heir.filter(|heir| *heir != cpu) else { continue };
-            let moved = self.bases.evacuate(cpu, heir, usize::MAX, BaseCaller { cpu: None, now });
+            let moved = self.bases.evacuate(cpu, heir, usize::MAX, Context::near(CpuId(0), now));
             let moved = moved.expect("a housekeeping CPU is online as long as control is held");
             report.evacuated += moved.moved;
             self.first_may_have_changed(heir, moved.change, actions);
@@ -267,7 +267,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             let heir = nearest_housekeeping(&self.topology, from, &takers).filter(|heir| *heir != from);
             let Some(heir) = heir.filter(|_| self.bases.is_unavailable(from)) else { return };
             // Of one that has gone offline meanwhile the flags say so by now.
-            let moved = self.bases.evacuate(from, heir, usize::MAX, BaseCaller { cpu: None, now });
+            let moved = self.bases.evacuate(from, heir, usize::MAX, Context::near(CpuId(0), now));
             if let Some(moved) = moved {
                 self.first_may_have_changed(heir, moved.change, actions);
                 from = heir;

@@ -121,8 +121,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.forgive(cpu, now, &mut bases);
         // Before it is awake for those who watch.
         self.beat(cpu, now);
-        bases.set_idle(false);
+        self.set_awake(cpu, &mut bases);
         self.hierarchy.activate(cpu);
+    }
+
+    /// It looks at its bases by itself, and no wake-up of an earlier sleep counts any more.
+    pub(super) fn set_awake(&self, cpu: CpuId, bases: &mut CpuBases<'_, L, T>) {
+        bases.set_idle(false);
+        self.watch[cpu.index()].sleep_until(None);
     }
 
     /// `cpu` goes on after it was told to [stay](IdleDecision::Stay). By the CPU itself; no lock.
@@ -186,7 +192,17 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         earliest(self.bases.next_local(cpu), self.bases.next_global(cpu))
     }
 
-    /// The same, exactly: under the locks, past what was cancelled. From any thread.
+    /// When the first timer of `cpu` is due, deferrable ones among them. As [`next_event`](Self::next_event);
+    /// cost: four loads.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    #[must_use]
+    pub fn first_timer(&self, cpu: CpuId) -> Option<Nanos> {
+        self.bases.soonest(cpu)
+    }
+
+    /// [`next_event`](Self::next_event), exactly: under the locks, past what was cancelled. From any thread.
     ///
     /// # Panics
     /// When the machine has no such CPU.

@@ -10,13 +10,11 @@
 //! `run_timer_softirq`.
 
 use super::Machine;
-use crate::base::{
-    BaseCaller, BaseId, BaseKind, ExpiredTimer, ExpiryChange, RunnerToken, TimerName, earliest,
-};
+use crate::base::{BaseId, BaseKind, ExpiredTimer, ExpiryChange, RunnerToken, TimerName, earliest};
 use crate::lock::Busy;
 use crate::sync::interleave;
 use crate::tmigr::Pulled;
-use crate::{Actions, CpuId, Nanos, RawLock};
+use crate::{Actions, Context, CpuId, Nanos, RawLock};
 use alloc::collections::VecDeque;
 
 /// Timers per turn; the rest waits for the next one.
@@ -134,7 +132,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         for kind in BaseKind::ALL {
             let id = BaseId { cpu, kind };
             if self.bases.is_due(id, now) {
-                turn.tokens.extend(self.bases.collect_and_take(id, cpu, BaseCaller { cpu: Some(cpu), now }));
+                turn.tokens.extend(self.bases.collect_and_take(id, cpu, Context::on(cpu, now)));
             }
         }
     }
@@ -172,7 +170,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 continue;
             };
             let base = token.base;
-            let popped = self.bases.pop_with(token, BaseCaller { cpu: Some(turn.cpu), now }, &mut take);
+            let popped = self.bases.pop_with(token, Context::on(turn.cpu, now), &mut take);
             self.publish_change(base, popped.change, actions);
             let Some(expired) = popped.expired else {
                 self.end_token(turn, now);
@@ -198,7 +196,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ) -> u32 {
         let room = room.min(turn.left);
         let Some(token) = turn.tokens.front().filter(|_| room > 0) else { return 0 };
-        let context = BaseCaller { cpu: Some(turn.cpu), now: at.now };
+        let context = Context::on(turn.cpu, at.now);
         let (taken, change) = self.bases.pop_detached_with(token, room, context, take);
         let base = token.base;
         turn.left -= taken;
@@ -214,7 +212,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             // Its base has forgotten this run already, and armed again it may be anywhere.
             return;
         }
-        let finished = self.bases.finish(expired, BaseCaller { cpu: Some(turn.cpu), now });
+        let finished = self.bases.finish(expired, Context::on(turn.cpu, now));
         self.publish_end(finished.base, turn.cpu, finished.change, actions);
         turn.tokens.extend(finished.token);
         self.after_run(finished.base, turn.cpu, now, actions);
@@ -259,7 +257,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         self.beat(turn.cpu, now);
         let base = token.base;
-        let context = BaseCaller { cpu: Some(turn.cpu), now };
+        let context = Context::on(turn.cpu, now);
         let popped = match self.bases.finish_and_pop_with(expired, token, context, &mut take) {
             Ok(popped) => popped,
             Err(expired) => {
@@ -286,7 +284,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             return;
         }
         if base.cpu == turn.cpu {
-            let context = BaseCaller { cpu: Some(turn.cpu), now };
+            let context = Context::on(turn.cpu, now);
             turn.tokens.extend(self.bases.collect_and_take(base, turn.cpu, context));
         } else {
             turn.remote_is_due = self.is_pulling();
@@ -299,7 +297,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         turn.remote_is_due = false;
         while let Some(token) = turn.tokens.pop_front() {
             let base = token.base;
-            let change = self.bases.release(token, BaseCaller { cpu: Some(turn.cpu), now });
+            let change = self.bases.release(token, Context::on(turn.cpu, now));
             self.publish_change(base, change, actions);
         }
     }

@@ -15,7 +15,9 @@ impl<W: QueueWorld> RunQueues<W> {
     pub(super) fn wake_for(&self, cpu: CpuId, queue: &W::Queue, waited: usize, is_bound: bool) {
         let slot = self.0.table().slot(cpu);
         let is_woken = slot.map(|slot| slot.world.kick_to_help()) == Some(Kick::Woke);
-        if is_woken || is_bound {
+        let is_marked = self.0.is_marked(cpu);
+        // One that is marked in its sleep has missed its wake-up: the kick does not bring it its CPU.
+        if is_woken && !is_marked || is_bound {
             return;
         }
         // A lane runs the one item that it pushed for itself soon; if it gets stuck, a watcher finds it. From
@@ -23,8 +25,8 @@ impl<W: QueueWorld> RunQueues<W> {
         let is_here = self.0.here() == Some(cpu);
         let is_busy = || matches!(queue.current().0, Activity::Normal | Activity::Realtime(_));
         let is_behind = if is_here { waited > 1 } else { waited > 0 || is_busy() };
-        if self.0.is_marked(cpu) {
-            self.0.table().wake_one();
+        if is_marked {
+            self.wake_one();
         } else if is_behind || is_here && !self.0.table().watch() {
             self.wake_idle_lane(cpu);
         }
@@ -74,8 +76,12 @@ impl<W: QueueWorld> RunQueues<W> {
     /// `cpu` does not turn from now on: what waits there and others may run needs a lane that is awake.
     pub fn handle_absence(&self, cpu: CpuId) {
         if self.has_movable(cpu) {
-            self.0.table().wake_one();
+            self.wake_one();
         }
+    }
+
+    fn wake_one(&self) {
+        self.0.table().wake_one(|cpu| self.0.is_marked(cpu));
     }
 
     /// Whether something waits there that others may take.

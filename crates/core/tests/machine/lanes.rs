@@ -162,7 +162,7 @@ impl Lanes {
 
     fn arm(&mut self, delay: u64, context: Context) {
         let timer = self.scene.add(TimerOptions::new(), 1);
-        let _ = self.scene.arm_as(timer, Arm::at(Nanos(context.now.0 + delay)), context);
+        let _ = self.scene.arm_as(timer, Arm::at(Nanos(context.now().0 + delay)), context);
     }
 }
 /// Goal: a lane that works must turn at the end of its tick, or for what is due on its CPU before that,

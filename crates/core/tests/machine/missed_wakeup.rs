@@ -3,6 +3,7 @@
 
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
+use quietcore_core::IdleDecision;
 use quietcore_core::tmigr::CpuState;
 
 /// So many CPUs; CPU 0 is parked until its pinned timer 7 is due, in tick 11, so its global timer 8, due in
@@ -51,4 +52,21 @@ fn a_silence_kicks_nobody_who_overslept() {
     assert_eq!((scene.cpu_state(0), scene.cpu_state(2)), (CpuState::Absent, CpuState::Absent));
     scene.machine.exit_idle(cpu(1), ms(20));
     assert_eq!(scene.ticks(1, 20..26).1, [8]);
+}
+
+/// Goal: a CPU that has got up and stays up is not taken for one that sleeps until its last wake-up. Method:
+/// it slept until 40 ms, and goes idle again, at 10 ms, a tick before something of its own is due.
+#[test]
+fn an_earlier_sleep_counts_no_more() {
+    let mut scene = Scene::of(2);
+    scene.arm_pinned((1, 39), 0, 0);
+    assert_eq!(scene.enter_idle(0, 0), IdleDecision::Sleep { until: Some(ms(40)) });
+    let asleep = scene.machine.silence(cpu(0));
+    assert_eq!((asleep.since, asleep.missed_wakeup), (ms(40), true));
+    scene.machine.exit_idle(cpu(0), ms(10));
+    scene.arm_pinned((2, 10), 0, 10);
+    assert_eq!(scene.enter_idle(0, 10), IdleDecision::Stay { next: ms(11) });
+    let awake = scene.machine.silence(cpu(0));
+    assert_eq!((awake.since, awake.missed_wakeup), (ms(10), false));
+    scene.machine.keep_running(cpu(0), ms(11));
 }

@@ -39,7 +39,7 @@ impl LaneDriver {
             slot.world.timer_call.arrive();
         }
         let is_tick = self.state.is_new_tick(now);
-        let next = machine.core.next_event(slot.cpu());
+        let next = machine.core.first_timer(slot.cpu());
         let is_raised = is_called || is_tick && when.raises(next, next.is_some(), now);
         if !is_raised {
             return None;

@@ -87,7 +87,8 @@ impl LaneDriver {
     #[inline]
     pub(super) fn turn(&mut self) -> TurnWork {
         let when = self.machine.timer_raise;
-        if when != TimerRaise::NextExpiry && self.is_alone() && !self.has_items() {
+        let is_quiet = || self.is_alone() && !self.has_items() && !self.state.is_marked(self.here());
+        if when != TimerRaise::NextExpiry && is_quiet() {
             return self.turn_by_tick(when).unwrap_or_default();
         }
         self.turn_by_the_clock()

@@ -25,7 +25,7 @@ impl TimerPtr {
     #[inline]
     pub(super) fn arm_once(self, at: Nanos, context: Context) -> Result<bool, ArmError> {
         let rearm = &self.timer().rearm;
-        if rearm.ever_followed() || self.is_far(at, context.now) {
+        if rearm.ever_followed() || self.is_far(at, context.now()) {
             return self.arm_slowly(at, context);
         }
         self.put(at, |actions| self.enqueue(Arm::at(at), context, actions))
@@ -41,7 +41,7 @@ impl TimerPtr {
     /// Ends the periods, or begins a wait that is longer than the wheel reaches.
     #[cold]
     fn arm_slowly(self, at: Nanos, context: Context) -> Result<bool, ArmError> {
-        if self.is_far(at, context.now) {
+        if self.is_far(at, context.now()) {
             return self.arm_periodic(at, Nanos(0), context);
         }
         self.under_lock(at, |rearm, actions| {
@@ -71,7 +71,7 @@ impl TimerPtr {
             ArmMode::Reduce => !is_pending || at < timer.rearm.due.load(),
             ArmMode::ModPending => is_pending,
         };
-        if moves && self.is_far(at, context.now) {
+        if moves && self.is_far(at, context.now()) {
             return self.under_lock(at, |rearm, actions| {
                 if !rearm.follows() {
                     rearm.begin(at, Nanos(0));
@@ -88,7 +88,7 @@ impl TimerPtr {
         if !timer.machine().lane_set.contains(cpu) {
             return Err(ArmError::NoLane { cpu });
         }
-        let is_far = self.is_far(at, context.now);
+        let is_far = self.is_far(at, context.now());
         if !is_far && !timer.rearm.ever_followed() {
             return self.put(at, |actions| self.enqueue(Arm::at(at).on(cpu), context, actions));
         }
@@ -238,9 +238,9 @@ impl RawTimer {
             return Ok(context);
         }
         if self.is_pinned() {
-            return Err(ArmError::NoLane { cpu: context.cpu });
+            return Err(ArmError::NoLane { cpu: context.cpu() });
         }
         // Without lanes, only the helper can be awake when a deferrable timer is due.
-        Ok(if self.is_deferrable() { Context::near(machine.spare, context.now) } else { context })
+        Ok(if self.is_deferrable() { Context::near(machine.spare, context.now()) } else { context })
     }
 }

@@ -11,12 +11,12 @@ mod tokens;
 mod transfers;
 
 use super::arm::{ArmOutcome, FastArm};
-use super::bases::{BaseCaller, Bases};
+use super::bases::Bases;
 use super::expire::Popped;
 use super::{
     BaseId, BaseKind, ExpiredTimer, ExpiryChange, RunnerToken, TickLength, TimerId, TimerOptions, TimerRef,
 };
-use crate::{CpuId, Nanos, RawLock, SequentialLock};
+use crate::{Context, CpuId, Nanos, RawLock, SequentialLock};
 use alloc::vec::Vec;
 use quietcore_wheel::Tick;
 
@@ -40,7 +40,7 @@ impl From<Popped<u32, ()>> for PlainPopped {
 
 impl<L: RawLock> Bases<L, u32> {
     /// `pop_with`, where nothing is taken.
-    pub(super) fn pop(&self, token: &RunnerToken, context: BaseCaller) -> PlainPopped {
+    pub(super) fn pop(&self, token: &RunnerToken, context: Context) -> PlainPopped {
         self.pop_with(token, context, |_, _| ()).into()
     }
 
@@ -50,7 +50,7 @@ impl<L: RawLock> Bases<L, u32> {
         timer: TimerRef<u32>,
         tick: Tick,
         onto: BaseId,
-        context: BaseCaller,
+        context: Context,
     ) -> ArmOutcome {
         self.arm(timer, self.length.start(tick), onto, context)
     }
@@ -61,7 +61,7 @@ impl<L: RawLock> Bases<L, u32> {
         timer: TimerRef<u32>,
         expires: Nanos,
         onto: BaseId,
-        context: BaseCaller,
+        context: Context,
     ) -> ArmOutcome {
         let Some(FastArm { was_pending, change }) = self.arm_fast(timer, expires, onto, context) else {
             return self.arm(timer, expires, onto, context);
@@ -74,7 +74,7 @@ impl<L: RawLock> Bases<L, u32> {
         &self,
         expired: ExpiredTimer<u32>,
         token: &RunnerToken,
-        context: BaseCaller,
+        context: Context,
     ) -> Result<PlainPopped, ExpiredTimer<u32>> {
         self.finish_and_pop_with(expired, token, context, |_, _| ()).map(PlainPopped::from)
     }
@@ -102,8 +102,8 @@ fn every_base(cpu_count: u16) -> impl Iterator<Item = BaseId> {
 }
 
 /// CPU 0 at the start of tick `tick`.
-const fn at(tick: u64) -> BaseCaller {
-    BaseCaller { cpu: Some(CpuId(0)), now: Nanos(tick * TICK) }
+const fn at(tick: u64) -> Context {
+    Context::on(CpuId(0), Nanos(tick * TICK))
 }
 
 fn add(bases: &mut TestBases, payload: u32) -> (TimerId, TimerRef<u32>) {
@@ -115,7 +115,7 @@ fn add(bases: &mut TestBases, payload: u32) -> (TimerId, TimerRef<u32>) {
 fn start_all(
     bases: &TestBases,
     id: BaseId,
-    context: BaseCaller,
+    context: Context,
 ) -> (Option<RunnerToken>, Vec<ExpiredTimer<u32>>) {
     let mut runs = Vec::new();
     let token = bases.collect_and_take(id, CpuId(0), context);
@@ -128,7 +128,7 @@ fn start_all(
 }
 
 /// Runs all that is due in `id`, and returns their payloads.
-fn run_all(bases: &TestBases, id: BaseId, context: BaseCaller) -> Vec<u32> {
+fn run_all(bases: &TestBases, id: BaseId, context: Context) -> Vec<u32> {
     let mut ran = Vec::new();
     while let Some(token) = bases.collect_and_take(id, CpuId(0), context) {
         let mut next = bases.pop(&token, context).expired;

@@ -3,7 +3,7 @@
 use super::super::arm::ArmOutcome;
 use super::super::expire::Finished;
 use super::super::{Arm, Cancelled, ExpiryChange, TimerName};
-use super::{BaseKind, CpuId, Nanos, SequentialLock, TICK, TimerOptions};
+use super::{BaseKind, Context, CpuId, Nanos, SequentialLock, TICK, TimerOptions};
 use super::{TestBases, add, at, base, bases, global, local, run_all, start_all};
 use crate::base::ExpiredTimer;
 use alloc::vec::Vec;
@@ -26,10 +26,9 @@ fn a_timer_runs_at_the_first_edge_after_its_nanosecond() {
             assert!(armed.change.is_first && !armed.was_pending && !armed.is_refused);
             let due = (expires / TICK + 1) * TICK;
             assert_eq!(bases.next_global(CpuId(0)), Some(Nanos(due)), "{expires}");
-            let mut context = at(0);
-            context.now = Nanos(due - 1);
+            let context = Context::on(CpuId(0), Nanos(due - 1));
             assert!(run_all(&bases, global(0), context).is_empty(), "{expires} is early at {}", due - 1);
-            context.now = Nanos(due);
+            let context = Context::on(CpuId(0), Nanos(due));
             assert_eq!(run_all(&bases, global(0), context), [7], "{expires} at {due}");
             assert_eq!(bases.next_global(CpuId(0)), None);
         }
@@ -355,10 +354,9 @@ fn exact_timers_count_with_their_hard_expiry() {
         id
     });
     assert_eq!(bases.next_local(CpuId(0)), Some(Nanos(300)));
-    let mut context = at(0);
-    context.now = Nanos(299);
+    let context = Context::on(CpuId(0), Nanos(299));
     assert!(run_all(&bases, local(0), context).is_empty(), "the first in line is not due");
-    context.now = Nanos(300);
+    let context = Context::on(CpuId(0), Nanos(300));
     assert_eq!(run_all(&bases, local(0), context), [300, 100]);
     assert!(ids.iter().all(|id| bases.remove_timer(*id).is_ok()));
 }

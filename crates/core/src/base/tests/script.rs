@@ -6,8 +6,8 @@ use super::super::{Arm, ArmMode, BaseCounters, BaseId, BaseKind, Cancelled, Exac
 use super::super::{RunnerToken, TimerId, TimerName};
 use super::oracle::{Known, Oracle};
 use super::{TICK, TestBases, bases, every_base};
-use crate::base::{BaseCaller, TimerOptions};
-use crate::{CpuId, Nanos};
+use crate::base::TimerOptions;
+use crate::{Context, CpuId, Nanos};
 use alloc::vec;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -116,8 +116,8 @@ impl Rig {
         self.oracle.now = self.tick();
     }
 
-    fn context(&self) -> BaseCaller {
-        BaseCaller { cpu: Some(CpuId(0)), now: Nanos(self.nanos) }
+    fn context(&self) -> Context {
+        Context::on(CpuId(0), Nanos(self.nanos))
     }
 
     fn step(&mut self, step: &Step) {

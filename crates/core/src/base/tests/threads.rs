@@ -5,9 +5,9 @@
 
 extern crate std;
 
-use super::super::{Arm, BaseCaller, Bases, Cancelled, ExpiredTimer, TimerName};
+use super::super::{Arm, Bases, Cancelled, ExpiredTimer, TimerName};
 use super::locks::SpinLock;
-use super::{BaseId, BaseKind, CpuId, Nanos, TickLength, TimerId, TimerOptions, every_base};
+use super::{BaseId, BaseKind, Context, CpuId, Nanos, TickLength, TimerId, TimerOptions, every_base};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -63,15 +63,15 @@ impl World {
         number % 4 == 3
     }
 
-    fn context(&self, cpu: impl Into<Option<CpuId>>) -> BaseCaller {
-        BaseCaller { cpu: cpu.into(), now: Nanos(self.clock.fetch_add(1, Ordering::Relaxed)) }
+    fn context(&self, cpu: impl Into<Option<CpuId>>) -> Context {
+        Context::by(cpu.into(), Nanos(self.clock.fetch_add(1, Ordering::Relaxed)))
     }
 
     fn arm(&self, number: usize, cpu: impl Into<Option<CpuId>>, dice: &mut Dice) {
         let kind = BaseKind::ALL[dice.roll(3) as usize];
         let onto = BaseId { cpu: CpuId(dice.roll(CPUS.into()) as u16), kind };
         let context = self.context(cpu);
-        let expires = Nanos(context.now.0 + dice.roll(400));
+        let expires = Nanos(context.now().0 + dice.roll(400));
         let timer = self.bases.timer(self.ids[number]).expect("in the store");
         let armed = match dice.roll(6) {
             0 => {

@@ -4,8 +4,8 @@ extern crate std;
 
 use super::{Timer, TimerRef};
 use crate::base::tests::locks::SpinLock;
-use crate::base::{BaseCaller, BaseId, BaseKind, Bases, Cancelled, TickLength, TimerName, TimerOptions};
-use crate::{CpuId, Nanos, SequentialLock};
+use crate::base::{BaseId, BaseKind, Bases, Cancelled, TickLength, TimerName, TimerOptions};
+use crate::{Context, CpuId, Nanos, SequentialLock};
 use core::cell::Cell;
 use core::ptr::NonNull;
 use std::boxed::Box;
@@ -15,8 +15,8 @@ use std::thread;
 const LOCAL: BaseId = BaseId { cpu: CpuId(0), kind: BaseKind::Local };
 
 /// CPU 0 at so many ms.
-fn at(millis: u64) -> BaseCaller {
-    BaseCaller { cpu: Some(CpuId(0)), now: Nanos(millis * 1_000_000) }
+fn at(millis: u64) -> Context {
+    Context::on(CpuId(0), Nanos(millis * 1_000_000))
 }
 
 /// Goal: a timer of the caller's needs no store, and its memory is free once it is idle. Method: pinned
@@ -56,7 +56,7 @@ fn a_detached_timer_is_freed_during_its_run() {
         // SAFETY: the timer is boxed and goes to `bases` only. It is dropped when its run has ended, or,
         // if it is detached, when it was handed out.
         let reference = unsafe { TimerRef::new(timer.into()) };
-        let _ = bases.arm(reference, at(from).now, LOCAL, at(from));
+        let _ = bases.arm(reference, at(from).now(), LOCAL, at(from));
         let token = bases.collect_and_take(LOCAL, CpuId(0), at(from + 2)).expect("due");
         let expired = bases.pop(&token, at(from + 2)).expired.expect("due");
         assert!(!timer.is_pending() && bases.pop(&token, at(from + 2)).expired.is_none());
@@ -96,8 +96,8 @@ fn arm_and_free(bases: &Bases<SpinLock, u32>, target: &Arc<()>, now: &Mutex<u64>
         // SAFETY: the entry, and with it the timer that is its first field, stays where it is until the
         // timer is idle, and is shared until then. It goes to `bases` only.
         let timer = unsafe { TimerRef::new(entry.cast::<Timer<u32>>()) };
-        let context = BaseCaller { cpu: None, now: Nanos(*now.lock().expect("nobody panicked")) };
-        let _ = bases.arm(timer, context.now, base, context);
+        let context = Context::near(CpuId(0), Nanos(*now.lock().expect("nobody panicked")));
+        let _ = bases.arm(timer, context.now(), base, context);
         if round % 3 == 0 {
             thread::yield_now();
             ran += u64::from(bases.cancel(timer, context) == Cancelled::Idle);
@@ -130,7 +130,7 @@ fn entries_are_freed_as_soon_as_they_are_idle() {
                 *now += 2_000_000;
                 *now
             };
-            let context = BaseCaller { cpu: Some(CpuId(0)), now: Nanos(nanos) };
+            let context = Context::on(CpuId(0), Nanos(nanos));
             let Some(token) = bases.collect_and_take(id, CpuId(0), context) else { continue };
             let take = |_, name| {
                 let TimerName::Timer(timer) = name else { panic!("{name:?} is not ours") };
@@ -159,7 +159,7 @@ fn a_machine_is_dropped_with_pending_timers() {
     for payload in 0..300 {
         let id = bases.add_timer(TimerOptions::new(), payload);
         let timer = bases.timer(id).expect("just made");
-        let context = BaseCaller { cpu: None, now: Nanos(0) };
+        let context = Context::near(CpuId(0), Nanos(0));
         let _ = bases.arm(timer, Nanos(payload * 3_000_000), base, context);
     }
     assert_eq!(bases.lock(base, None).pending(), 300);

@@ -542,3 +542,27 @@ fn what_comes_while_all_are_marked_waits() {
     }
     assert_eq!(world.unplaced.borrow().len(), 0);
 }
+
+/// Goal: a lane that was marked in its sleep waits for its CPU, and its kick is no wake-up: a spare, or a
+/// lane that sleeps as it should, is woken, too; it alone is kicked if there is none. Method: kicks.
+#[test]
+fn a_marked_sleeper_is_not_enough() {
+    let world = World::new();
+    (0..LANES).for_each(|cpu| world.mark(cpu));
+    world.sleep(1);
+    world.sleep(LANES);
+    world.enqueue(free(0, 0));
+    assert_eq!(world.kicks(), [0, 1, 0, 1], "for what comes to it");
+    for (is_asleep, kicks) in [(true, [0, 0, 1, 0]), (false, [1, 0, 1, 1])] {
+        let world = World::new();
+        world.queues[1].items.borrow_mut().push(free(0, 1), true).expect("it is open");
+        world.mark(0);
+        world.mark(1);
+        world.sleep(0);
+        if is_asleep {
+            world.sleep(2);
+        }
+        world.queues().handle_absence(CpuId(1));
+        assert_eq!(world.kicks(), kicks, "for what another one has that blocks");
+    }
+}

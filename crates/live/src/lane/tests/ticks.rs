@@ -3,6 +3,7 @@
 use super::{Other, TICK, claim, cpu, list, pass, quiet, still};
 use crate::isolation::TimerRaise;
 use crate::{MachineBuilder, Nanos, Precision, TimerOptions};
+use quietcore_core::MarkOutcome;
 use std::thread;
 use std::time::Duration;
 
@@ -73,4 +74,36 @@ fn each_arm_from_elsewhere_calls() {
     other.leave();
     drop(lane);
     machine.shutdown();
+}
+
+/// Goal: a timer that wakes no CPU counts as one that waits, and is run in a tick. Method: it is the only
+/// one.
+#[test]
+fn a_deferrable_timer_raises_by_ticks() {
+    let machine = still(quiet().isolated(list("1")).timer_raise(TimerRaise::Bitmap));
+    let mut lane = claim(machine, 1);
+    let timer = machine.timer(TimerOptions::new().pinned().deferrable(), |_| ());
+    timer.arm_on(cpu(1), machine.now()).expect("it has a lane");
+    pass(machine, 2 * TICK);
+    assert_eq!(lane.turn().ran, 1);
+    drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: a lane that goes by ticks returns from a mark in its next turn. Method: another thread finds it
+/// stuck before it is isolated; nothing is armed.
+#[test]
+fn a_lane_that_goes_by_ticks_returns_from_a_mark() {
+    for when in [TimerRaise::Bitmap, TimerRaise::Unconditional] {
+        let machine = still(quiet().timer_raise(when));
+        let mut lane = claim(machine, 1);
+        lane.turn();
+        let outcome = machine.act(|actions| machine.core.mark_absent(cpu(1), actions));
+        assert_eq!(outcome, MarkOutcome::Marked);
+        machine.set_isolated(&list("1")).expect("lane 0 is left");
+        lane.turn();
+        assert!(!machine.core.is_marked(cpu(1)), "{when:?}");
+        drop(lane);
+        machine.shutdown();
+    }
 }
