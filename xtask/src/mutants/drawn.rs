@@ -539,4 +539,20 @@ pub(super) const DRAWN: &[Mutant] = &[
         wrong: ";",
         killers: &[Test(LiveUnits, "lane::tests::ticks::a_lane_that_goes_by_ticks_returns_from_a_mark")],
     },
+    Mutant {
+        name: "second-run-not-donated-to",
+        rule: "each run of ksoftirqd is donated to, also under load",
+        file: "crates/core/src/softirq/rounds.rs",
+        right: "        of.donated = of.donated.intersection(begun);\n",
+        wrong: "",
+        killers: &[Test(Units, "softirq::rounds::tests::each_run_of_ksoftirqd_is_donated_to_under_load")],
+    },
+    Mutant {
+        name: "isolated-lane-by-coarse-clock",
+        rule: "an isolated lane is never behind the clock",
+        file: "crates/live/src/lane/turn.rs",
+        right: "self.machine.core.has_nothing(self.cpu(), || self.machine.clock.latest())",
+        wrong: "self.machine.core.has_nothing(self.cpu(), || self.machine.clock.coarse())",
+        killers: &[Test(LiveUnits, "lane::tests::ticks::an_isolated_lane_is_never_behind_the_clock")],
+    },
 ];

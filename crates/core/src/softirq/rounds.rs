@@ -280,6 +280,29 @@ mod tests {
         }
     }
 
+    /// Goal: that is so where there is no quiet moment between two runs of it, either. Method: the vector is
+    /// raised again whenever it runs.
+    #[test]
+    fn each_run_of_ksoftirqd_is_donated_to_under_load() {
+        let packets = VectorSet::from(Vector::NET_RX);
+        let claims = raised(packets);
+        let mut lane = LaneSoftirqs::new(LIMIT);
+        for start in [0, 10 * LIMIT.0] {
+            let mut next =
+                |now| lane.begin(&claims, || Nanos(now)).expect("it is due").next(true, Nanos(now));
+            assert!(matches!(next(start), LaneStep::End(Left { to_ksoftirqd: true, .. })), "{start}");
+            assert_eq!(claims.claim(Runner::Ksoftirqd, packets), packets);
+            assert_eq!(next(start + LIMIT.0), LaneStep::Donate(packets), "{start}");
+            assert_eq!(claims.raise(packets), Raise::News);
+            let _ = claims.finish(Runner::Ksoftirqd);
+            let over = Nanos(start + LIMIT.0);
+            let mut round = lane.begin(&claims, || over).expect("it is pending");
+            assert_eq!(round.next(true, over), LaneStep::Run(packets), "{start}");
+            assert_eq!(claims.raise(packets), Raise::News);
+            round.finish(false);
+        }
+    }
+
     /// Goal: how long a vector was held back ends when all of them have run, elsewhere too: the next time it
     /// is held back for as long again. Method: held back, run by ksoftirqd, and raised again after the limit.
     #[test]

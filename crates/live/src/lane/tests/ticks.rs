@@ -30,6 +30,25 @@ fn an_isolated_lane_runs_what_is_due_within_a_tick() {
     assert_eq!(runs_in_a_tick(quiet().isolated(list("1"))), [1, 1]);
 }
 
+/// Goal: the moment by which an isolated lane finds that nothing is due is never behind the clock. Method: it
+/// arms for a moment, waits until the clock says that it has come, and turns once.
+#[test]
+fn an_isolated_lane_is_never_behind_the_clock() {
+    let machine = quiet().isolated(list("1")).start().expect("it starts");
+    let mut lane = claim(machine, 1);
+    let timer = machine.timer(TimerOptions::new().pinned().precision(Precision::Exact), |_| ());
+    for round in 0..50 {
+        let at = Nanos(machine.now().0 + 1_300_000);
+        timer.arm_at(at).expect("it runs");
+        while machine.now() < at {
+            std::hint::spin_loop();
+        }
+        assert_eq!(lane.turn().ran, 1, "{round}");
+    }
+    drop(lane);
+    machine.shutdown();
+}
+
 /// Goal: only isolated lanes go by ticks. Method: the same for one that is not, by the rule of every tick.
 #[test]
 fn a_lane_that_is_not_isolated_goes_by_the_clock() {
