@@ -5,11 +5,12 @@
 //! library at the fork.
 #![allow(unsafe_code, reason = "forks")]
 
+use quietcore_live::isolation::TimerRaise;
 use quietcore_live::lane::WaitBy;
 use quietcore_live::softirq::{SoftirqRun, Vector, VectorSet};
 use quietcore_live::task::WorkOptions;
 use quietcore_live::timer::{CallbackTimer, Cancelled};
-use quietcore_live::{Cpu, CpuId, Machine, MachineBuilder, Nanos, Precision, TimerOptions};
+use quietcore_live::{Cpu, CpuId, CpuSet, Machine, MachineBuilder, Nanos, Precision, TimerOptions};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::future;
 use std::process;
@@ -313,6 +314,28 @@ fn a_turn_in_a_child_runs_nothing() {
     assert_eq!(in_a_child(|| _ = lane.turn()), Some(WELL));
     let stats = lane.turn();
     assert_eq!((stats.ran, stats.items), (1, 1));
+    drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: nor does an isolated lane that goes by ticks. Method: a timer of its own is due before the fork.
+#[test]
+fn a_turn_by_ticks_in_a_child_runs_nothing() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let isolated = CpuSet::from_iter([CpuId::default()]);
+    let builder = Machine::builder().stall_after(Duration::MAX).isolated(isolated);
+    let machine = start(builder.timer_raise(TimerRaise::Unconditional));
+    let mut lane = Cpu::claim(machine, CpuId::default()).expect("a free lane");
+    let parent = process::id();
+    let timer = machine.timer(TimerOptions::new().pinned(), move |_| {
+        if process::id() != parent {
+            exit(RAN);
+        }
+    });
+    timer.arm_at(machine.now()).expect("it runs");
+    thread::sleep(2 * MILLI);
+    assert_eq!(in_a_child(|| _ = lane.turn()), Some(WELL));
+    assert_eq!(lane.turn().ran, 1);
     drop(lane);
     machine.shutdown();
 }

@@ -255,27 +255,29 @@ impl<T: Copy> Base<T> {
         now: Nanos,
         may_take: bool,
     ) -> (Option<RunnerToken>, ExpiryChange) {
-        match self.end_record(expired) {
-            Wait::Nothing => (None, ExpiryChange::default()),
+        let (wait, leaves) = self.end_record(expired);
+        match wait {
+            // It may be in a queue.
+            Wait::Nothing => (None, ExpiryChange { leaves, ..ExpiryChange::default() }),
             Wait::Rearmed(due) if !due.is_due(now, self.queues.length) => {
                 self.pending -= 1;
-                (None, self.insert_due(due))
+                (None, ExpiryChange { leaves, ..self.insert_due(due) })
             }
             Wait::Due(due) | Wait::Rearmed(due) => {
                 let since = due.expires(self.queues.length).0;
                 self.overdue = if self.has_expired() { self.overdue.min(since) } else { since };
                 self.runs.make_ready(due);
                 // No other CPU may be there to see it.
-                let token = if may_take { self.take(expired.runner) } else { None };
+                let token = if may_take && !leaves { self.take(expired.runner) } else { None };
                 let is_exact_first = matches!(due, Due::Exact(..)) && self.runner.is_none();
-                (token, ExpiryChange { is_exact_first, ..self.renewed() })
+                (token, ExpiryChange { is_exact_first, leaves, ..self.renewed() })
             }
         }
     }
 
-    pub(super) fn end_record(&mut self, expired: &ExpiredTimer<T>) -> Wait<T> {
-        let wait = self.runs.end(expired.due.address());
-        wait.expect("a run ends once, on the base where it began")
+    pub(super) fn end_record(&mut self, expired: &ExpiredTimer<T>) -> (Wait<T>, bool) {
+        let end = self.runs.end(expired.due.address());
+        end.expect("a run ends once, on the base where it began")
     }
 
     /// Puts a timer whose word names this base, where it is in no queue and on no record, into its queue.
@@ -402,7 +404,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
                 onto.cpu = adopter;
                 continue;
             }
-            let change = match old.end_record(&expired) {
+            let change = match old.end_record(&expired).0 {
                 Wait::Nothing => ExpiryChange::default(),
                 Wait::Due(due) | Wait::Rearmed(due) => old.hand_over(&mut new, due),
             };

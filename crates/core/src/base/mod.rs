@@ -76,6 +76,8 @@ pub(crate) struct ExpiryChange {
     pub(crate) is_exact_first: bool,
     /// Its CPU was idle then, and does not look at the base unless it is published.
     pub(crate) was_idle: bool,
+    /// The base was evacuated while a timer ran: if that is armed again, it is to go where the others went.
+    pub(crate) leaves: bool,
 }
 
 impl ExpiryChange {
@@ -85,6 +87,7 @@ impl ExpiryChange {
             is_first: self.is_first || other.is_first,
             is_exact_first: self.is_exact_first || other.is_exact_first,
             was_idle: self.was_idle || other.was_idle,
+            leaves: self.leaves || other.leaves,
         }
     }
 

@@ -45,6 +45,8 @@ enum RunState<T> {
     Running {
         on: CpuId,
         wait: Wait<T>,
+        /// The base was evacuated during the run: armed again, the timer goes where the others went.
+        leaves: bool,
     },
     /// The run has ended, the timer is due.
     Ready(Due<T>),
@@ -141,7 +143,7 @@ impl<T> Runs<T> {
     /// A run of `timer` on `on` begins.
     #[inline]
     pub(super) fn begin(&mut self, timer: NonZeroUsize, on: CpuId) {
-        self.push(RunRecord { timer, state: RunState::Running { on, wait: Wait::Nothing } });
+        self.push(RunRecord { timer, state: RunState::Running { on, wait: Wait::Nothing, leaves: false } });
     }
 
     /// What a running timer, which is in no queue, waits for from now on.
@@ -152,12 +154,22 @@ impl<T> Runs<T> {
         }
     }
 
-    /// The run of `timer` has ended; what it waited for. A timer that became due is not `Ready` yet.
+    /// The run of `timer` has ended; what it waited for, and whether that leaves the base. A timer that became
+    /// due is not `Ready` yet.
     #[inline]
-    pub(super) fn end(&mut self, timer: NonZeroUsize) -> Option<Wait<T>> {
+    pub(super) fn end(&mut self, timer: NonZeroUsize) -> Option<(Wait<T>, bool)> {
         match self.remove(|record| record.timer == timer)?.state {
-            RunState::Running { wait, .. } => Some(wait),
+            RunState::Running { wait, leaves, .. } => Some((wait, leaves)),
             RunState::Ready(_) => None,
+        }
+    }
+
+    /// What runs now leaves the base when its run ends.
+    pub(super) fn leave(&mut self) {
+        for record in self.inline.iter_mut().flatten().chain(&mut self.spill) {
+            if let RunState::Running { leaves, .. } = &mut record.state {
+                *leaves = true;
+            }
         }
     }
 

@@ -97,6 +97,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
                 evacuated.moved += moved;
                 evacuated.change = evacuated.change.and(change);
                 if moved < CHUNK {
+                    old.runs.leave();
                     evacuated.remaining += old.pending();
                     evacuated.still_running += old.running();
                     break;

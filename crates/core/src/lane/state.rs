@@ -105,6 +105,24 @@ impl Lane {
         slot.is_standalone() && self.is_awake() && !self.turn.has_more()
     }
 
+    /// Whether a turn at `now`, which may be a little ahead, would do nothing: the lane is awake, has collected
+    /// nothing, has looked around in this tick and asked what others have, and nothing is due here or at those
+    /// that it looks after. What is left of the turn is to say that it goes on. Cost: a few loads.
+    #[inline]
+    #[must_use]
+    pub fn has_nothing<L: RawLock, T: Copy, S: Sleeper>(
+        &self,
+        at: LaneContext<'_, L, T, S>,
+        now: Nanos,
+    ) -> bool {
+        let has_looked = self.is_awake() && !self.must_help && !self.is_tick_over(now);
+        let has_nothing = has_looked && !self.handle_turn(at, now);
+        if has_nothing {
+            at.machine.keep_alive(at.slot.cpu(), now);
+        }
+        has_nothing
+    }
+
     /// Whether the lane has to [look around](Self::handle_tick): `now` is in another tick than its last look.
     #[inline]
     #[must_use]

@@ -129,12 +129,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             && let Some(onto) = self.fast_base(context)
             && let Some(armed) = self.bases.arm_fast(timer, expires, onto, context)
         {
-            if armed.change.must_publish() {
-                self.publish_first(onto, Promptness::Tick, actions);
-            }
             // As in `arm_slow`.
-            if !context.is_cpu() {
-                self.leave_nothing_behind(onto.cpu, context.now(), actions);
+            let has_left = !context.is_cpu() && self.leave_nothing_behind(onto.cpu, context.now(), actions);
+            if armed.change.must_publish() && !has_left {
+                self.publish_first(onto, Promptness::Tick, actions);
             }
             return Ok(Armed { was_pending: armed.was_pending, base: onto });
         }
@@ -163,15 +161,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ) -> Result<Armed, ArmRefusal> {
         let onto = self.base_for(timer, &arm, context)?;
         let armed = self.bases.arm(timer, arm, onto, context);
-        let promptness = if K::IS_EXACT { Promptness::Exact } else { Promptness::Tick };
-        if armed.change.must_publish() {
-            self.publish_first(armed.base, promptness, actions);
-        }
         // The CPU was chosen by its flags before its base was locked. If it was isolated in between, its
-        // evacuation either came after this arm and took the timer along, or is seen now.
+        // evacuation either came after this arm and took the timer along, or is seen now; then it is not told.
         let base = armed.base;
-        if base.kind.is_pullable() && !self.is_from(base.cpu, context) {
-            self.leave_nothing_behind(base.cpu, context.now(), actions);
+        let may_leave = base.kind.is_pullable() && !self.is_from(base.cpu, context);
+        let has_left = may_leave && self.leave_nothing_behind(base.cpu, context.now(), actions);
+        if armed.change.must_publish() && !has_left {
+            let promptness = if K::IS_EXACT { Promptness::Exact } else { Promptness::Tick };
+            self.publish_first(base, promptness, actions);
         }
         if armed.is_refused {
             return Err(ArmRefusal::ShutDown);

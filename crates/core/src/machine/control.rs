@@ -246,12 +246,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// A timer that others armed came to rest on `cpu` after it was isolated: it was running elsewhere when
     /// `cpu` was evacuated, or the caller that armed it had looked at the masks before. It goes where the
-    /// others went.
+    /// others went; says whether there is such a CPU.
     #[inline]
-    pub(super) fn leave_nothing_behind(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
-        if !self.flags(cpu).takes_timers() {
-            self.evacuate_isolated(cpu, now, actions);
-        }
+    pub(super) fn leave_nothing_behind(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> bool {
+        !self.flags(cpu).takes_timers() && self.evacuate_isolated(cpu, now, actions)
     }
 
     /// Without the lock of control, whose holder may be stopped: the caller may be a lane in its turn. A
@@ -259,13 +257,13 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// So does one that isolates the heir meanwhile: what came too late for that goes on to another. Tests:
     /// `site::stopped`, `isolation::who_leaves_meanwhile_gets_nothing_from_an_isolated_cpu`.
     #[cold]
-    fn evacuate_isolated(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) {
+    fn evacuate_isolated(&self, cpu: CpuId, now: Nanos, actions: &mut Actions) -> bool {
         let mut from = cpu;
         while !self.flags(from).takes_timers() && self.flags(from).is_online() {
             let possible = self.topology.possible().iter();
             let takers: CpuSet = possible.filter(|cpu| self.flags(*cpu).takes_timers()).collect();
             let heir = nearest_housekeeping(&self.topology, from, &takers).filter(|heir| *heir != from);
-            let Some(heir) = heir.filter(|_| self.bases.is_unavailable(from)) else { return };
+            let Some(heir) = heir.filter(|_| self.bases.is_unavailable(from)) else { break };
             // Of one that has gone offline meanwhile the flags say so by now.
             let moved = self.bases.evacuate(from, heir, usize::MAX, Context::near(CpuId(0), now));
             if let Some(moved) = moved {
@@ -273,6 +271,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 from = heir;
             }
         }
+        from != cpu
     }
 
     /// Who of `work` takes the timers of `cpu`: the nearest. One that is absent could not run the pinned

@@ -212,10 +212,10 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             // Its base has forgotten this run already, and armed again it may be anywhere.
             return;
         }
+        let began = expired.base();
         let finished = self.bases.finish(expired, Context::on(turn.cpu, now));
-        self.publish_end(finished.base, turn.cpu, finished.change, actions);
         turn.tokens.extend(finished.token);
-        self.after_run(finished.base, turn.cpu, now, actions);
+        self.after_run(began, finished.base, finished.change, At { now, actions }, turn.cpu);
     }
 
     /// A run on `runner` has ended. Its exact timer may wait on the base of another CPU only now, which may
@@ -230,13 +230,17 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// A timer of `base` that was armed again while it ran on `runner` came to rest there, though that CPU
-    /// may have been isolated meanwhile. What a CPU armed on its own base stays. Tests:
-    /// `isolation::a_timer_that_arms_itself_leaves_an_isolated_cpu`, `isolation::armed_again_by_a_stranger`.
+    /// A timer of `began` that was armed again while it ran on `runner` came to rest on `base`, though that
+    /// CPU may have been isolated meanwhile: it goes where the others went, and the CPU is not told of it.
+    /// What a CPU armed on its own base after it was isolated stays. Tests:
+    /// `isolation::a_timer_that_arms_itself_leaves_an_isolated_cpu`, `isolation::armed_again_by_a_stranger`,
+    /// `isolation::what_ran_when_it_was_isolated_leaves`.
     #[inline]
-    fn after_run(&self, base: BaseId, runner: CpuId, now: Nanos, actions: &mut Actions) {
-        if base.kind.is_pullable() && (base.cpu != runner || base.kind == BaseKind::Guest) {
-            self.leave_nothing_behind(base.cpu, now, actions);
+    fn after_run(&self, began: BaseId, base: BaseId, change: ExpiryChange, at: At<'_>, runner: CpuId) {
+        let is_own = began.cpu == runner && base.cpu == runner && base.kind != BaseKind::Guest;
+        let may_leave = base.kind.is_pullable() && (!is_own || change.leaves);
+        if !may_leave || !self.leave_nothing_behind(base.cpu, at.now, at.actions) {
+            self.publish_end(base, runner, change, at.actions);
         }
     }
 
@@ -266,8 +270,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 return self.next_expired_with(turn, At { now, actions }, take);
             }
         };
-        self.publish_end(base, turn.cpu, popped.change, actions);
-        self.after_run(base, turn.cpu, now, actions);
+        self.after_run(base, base, popped.change, At { now, actions }, turn.cpu);
         if popped.expired.is_some() {
             turn.left -= 1;
             return popped.expired;

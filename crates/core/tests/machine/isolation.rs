@@ -377,3 +377,80 @@ fn all_that_were_moved_are_counted() {
     let report = scene.isolate("1-2", 1);
     assert_eq!((report.evacuated, report.pinned_left), (3, 0));
 }
+
+/// Goal: what an isolated CPU ran when it was isolated leaves when that run is over, whoever arms it meanwhile;
+/// what it arms later is its own. Method: a timer of its own, armed again in its callback or by a stranger,
+/// before and after the isolation, for a moment ahead and for one that is over.
+#[test]
+fn what_ran_when_it_was_isolated_leaves() {
+    for (is_isolated_first, context, at) in [
+        (false, Context::on(cpu(1), ms(7)), 20),
+        (true, Context::on(cpu(1), ms(7)), 20),
+        (true, Context::on(cpu(1), ms(7)), 3),
+        (false, Context::near(cpu(0), ms(7)), 20),
+        (true, Context::near(cpu(0), ms(7)), 20),
+        (true, Context::near(cpu(0), ms(7)), 3),
+    ] {
+        let mut scene = Scene::of(2);
+        let timer = scene.arm_new((1, 5), 1, 0);
+        let expired = scene.start(1, 7);
+        if is_isolated_first {
+            scene.isolate("1", 7);
+        }
+        let _ = scene.arm(timer, at, context);
+        if !is_isolated_first {
+            scene.isolate("1", 7);
+        }
+        scene.finish(1, expired, 8);
+        assert_eq!(scene.turn(1, 30), [], "CPU 1 is isolated: {is_isolated_first} {context:?} {at}");
+        assert_eq!(scene.turn(0, 30), [1], "{is_isolated_first} {context:?} {at}");
+        let own = scene.arm_new((2, 31), 1, 30);
+        let expired = scene.start(1, 33);
+        let _ = scene.arm(own, 35, Context::on(cpu(1), ms(33)));
+        scene.finish(1, expired, 33);
+        assert_eq!((scene.turn(0, 40), scene.turn(1, 40)), (vec![], vec![2]), "its own");
+    }
+}
+
+/// Goal: that is so of a timer whose base the CPU inherits during the run. Method: CPU 0 runs a timer of CPU 1,
+/// which goes offline meanwhile, and is isolated then.
+#[test]
+fn what_ran_for_one_that_left_leaves() {
+    let mut scene = Scene::of(3);
+    let timer = scene.arm_new((1, 5), 1, 0);
+    scene.idle(1, 0);
+    let expired = scene.start(0, 7);
+    let _ = scene.arm(timer, 20, Context::on(cpu(0), ms(7)));
+    scene.machine.offline(cpu(1), ms(7), &mut scene.actions).expect("it is online");
+    scene.isolate("0", 7);
+    scene.finish(0, expired, 8);
+    assert_eq!(scene.turn(0, 30), [], "CPU 0 is isolated");
+    assert_eq!(scene.turn(2, 30), [1]);
+}
+
+/// Goal: an isolated CPU that sleeps is not woken for a timer that leaves it in the same call. Method: a timer
+/// of its own, which another CPU runs and arms again; and an arm that looked at the masks before.
+#[test]
+fn what_leaves_wakes_no_isolated_cpu() {
+    let mut scene = Scene::of(3);
+    let timer = scene.arm_new((1, 5), 2, 0);
+    scene.idle(2, 0);
+    let expired = scene.start(0, 7);
+    let _ = scene.arm(timer, 20, Context::on(cpu(0), ms(7)));
+    scene.isolate("2", 7);
+    scene.idle(2, 7);
+    let _ = scene.kicks();
+    scene.finish(0, expired, 8);
+    assert!(!scene.kicks().contains(&cpu(2)), "for what came to rest there");
+    for options in [TimerOptions::new(), TimerOptions::new().deferrable()] {
+        let mut scene = Scene::of(3);
+        let timer = scene.add(options, 1);
+        scene.idle(2, 0);
+        isolate_before(&scene, (2, BaseKind::Guest), "2");
+        let armed = scene.arm(timer, 9, Context::near(cpu(2), ms(7)));
+        if armed.base.kind == BaseKind::Guest {
+            assert!(was_interrupted());
+        }
+        assert!(!scene.kicks().contains(&cpu(2)), "{options:?}");
+    }
+}

@@ -14,7 +14,8 @@ use quietcore_core::lane::{
 use quietcore_core::place::Policy;
 use quietcore_core::tmigr::CpuState;
 use quietcore_core::{
-    Arm, BaseId, BaseKind, Context, CpuId, CpuSet, Expiry, Nanos, Settings, StallPolicy, TimerOptions,
+    Arm, BaseId, BaseKind, Context, CpuId, CpuSet, Expiry, MarkOutcome, Nanos, Settings, StallPolicy,
+    TimerOptions,
 };
 use std::cell::Cell;
 
@@ -128,6 +129,10 @@ impl Lanes {
     /// A turn that finds nothing due: its look at the neighbours.
     fn tick(&mut self, index: usize, now: u64) -> u32 {
         self.act(index, |lane, at, actions| lane.handle_tick(at, ms(now), actions).marked)
+    }
+
+    fn has_nothing(&mut self, index: usize, now: Nanos) -> bool {
+        self.act(index, |lane, at, _| lane.has_nothing(at, now))
     }
 
     fn word(&self) -> Option<Nanos> {
@@ -424,4 +429,36 @@ fn every_lane_asks_what_others_have() {
         let _ = lanes.tick(1, 1);
         assert!(lanes.lanes[1].take_must_help(), "{policy:?}");
     }
+}
+
+/// Goal: a turn is taken for nothing only if the lane is awake, has looked around in this tick and asked what
+/// others have, and nothing is due here or at those that it looks after; it says that the lane goes on.
+/// Method: each of these, alone.
+#[test]
+fn a_turn_for_nothing() {
+    let turned = || {
+        let mut lanes = Lanes::new(2);
+        lanes.tick(0, 1);
+        assert!(!lanes.has_nothing(0, ms(1)), "it has not asked what others have");
+        assert!(lanes.lanes[0].take_must_help());
+        assert!(lanes.has_nothing(0, ms(1)));
+        lanes
+    };
+    let mut lanes = turned();
+    assert!(lanes.has_nothing(0, Nanos(ms(1).0 + 1)));
+    assert_eq!(lanes.scene.machine.silence(cpu(0)).since, Nanos(ms(1).0 + 1));
+    assert!(!lanes.has_nothing(0, ms(2)), "another tick");
+    let mut lanes = turned();
+    lanes.arm(0, Context::on(cpu(0), ms(0)));
+    assert!(!lanes.has_nothing(0, ms(1)), "a timer is due");
+    let mut lanes = turned();
+    lanes.sleep(1, 0);
+    lanes.arm(0, Context::on(cpu(1), ms(0)));
+    assert!(!lanes.has_nothing(0, ms(1)), "a timer of one that sleeps is due");
+    let mut lanes = turned();
+    assert_eq!(lanes.scene.mark(0), MarkOutcome::Marked);
+    assert!(!lanes.has_nothing(0, ms(1)), "it is marked");
+    let mut lanes = turned();
+    let _ = lanes.idle(0, ms(1));
+    assert!(!lanes.has_nothing(0, ms(1)), "it waits");
 }

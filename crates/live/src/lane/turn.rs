@@ -73,14 +73,21 @@ impl LaneDriver {
         self.state.is_quiet(self.slot) && !self.queue().gate.is_open()
     }
 
-    /// Whether a turn would do nothing. A standalone CPU looks after no other: what counts is whether
-    /// something is due on it, and with nothing armed there is no reason to look at the clock.
+    /// Whether a turn would do nothing but say that the lane goes on. A standalone CPU looks after no other:
+    /// what counts is whether something is due on it, and with nothing armed there is no reason to look at
+    /// the clock. Another one has that to look at which may change within a tick.
     #[inline]
     pub(super) fn has_nothing(&self) -> bool {
-        self.is_alone()
-            && !self.has_items()
-            && self.machine.timer_raise == TimerRaise::NextExpiry
-            && self.machine.core.has_nothing(self.cpu(), || self.machine.clock.latest())
+        if self.has_items() {
+            return false;
+        }
+        let clock = &self.machine.clock;
+        if self.is_alone() {
+            self.machine.timer_raise == TimerRaise::NextExpiry
+                && self.machine.core.has_nothing(self.cpu(), || clock.latest())
+        } else {
+            self.state.has_nothing(self.here(), clock.latest())
+        }
     }
 
     /// Runs what is due, and what else waits for this lane.
@@ -88,7 +95,7 @@ impl LaneDriver {
     pub(super) fn turn(&mut self) -> TurnWork {
         let when = self.machine.timer_raise;
         let is_quiet = || self.is_alone() && !self.has_items() && !self.state.is_marked(self.here());
-        if when != TimerRaise::NextExpiry && is_quiet() {
+        if when != TimerRaise::NextExpiry && is_quiet() && self.machine.is_running() {
             return self.turn_by_tick(when).unwrap_or_default();
         }
         self.turn_by_the_clock()

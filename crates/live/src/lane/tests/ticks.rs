@@ -126,3 +126,19 @@ fn a_lane_that_goes_by_ticks_returns_from_a_mark() {
         machine.shutdown();
     }
 }
+
+/// Goal: a lane that goes by ticks does nothing more after the end of its machine. Method: what it counts.
+#[test]
+fn a_lane_that_goes_by_ticks_ends_with_its_machine() {
+    let machine = still(quiet().isolated(list("1")).timer_raise(TimerRaise::Unconditional));
+    let mut lane = claim(machine, 1);
+    let raises = || machine.metrics().cpus[1].timer_raises;
+    lane.turn();
+    let before = raises();
+    assert!(before > 0, "it goes by ticks");
+    machine.shutdown();
+    pass(machine, 2 * TICK);
+    lane.turn();
+    assert_eq!(raises(), before);
+    drop(lane);
+}
