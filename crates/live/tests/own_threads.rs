@@ -27,9 +27,9 @@ fn allowed() -> Vec<String> {
 /// Goal: the machine's own threads, and those of closures that block, keep off CPUs that are isolated from
 /// the start, from tasks or from ticks. Method: two lanes, of which one is isolated; what the kernel says of
 /// the helper, of the spare and of the thread that follows the host, once they have begun, and of a
-/// closure's.
+/// closure's. When a call that isolates has returned they do, too, also if no lane drives that CPU.
 #[test]
-fn they_keep_off_what_is_isolated_from_the_start() {
+fn they_keep_off_what_is_isolated() {
     let list = |text: &str| text.parse::<CpuSet>().expect("a list");
     let builder = || Machine::builder().cpus(list("0-1")).lanes(list("0-1"));
     for builder in [builder().isolated(list("1")), builder().nohz_full(list("1"))] {
@@ -43,6 +43,17 @@ fn they_keep_off_what_is_isolated_from_the_start() {
         assert_eq!([0, 1].map(|cpu| mask.is_set(cpu)), [true, false]);
         machine.shutdown();
     }
+    let machine = builder().lanes(list("0")).start().expect("starts");
+    while allowed().len() < 2 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    // One that joins the machine's own after the call moves all of them.
+    thread::sleep(Duration::from_millis(100));
+    for (isolated, cpus) in [("1", "0"), ("", "0-1")] {
+        machine.set_isolated(&list(isolated)).expect("CPU 0 is left");
+        assert!(allowed().iter().all(|allowed| allowed == cpus), "on {:?}, not on {cpus}", allowed());
+    }
+    machine.shutdown();
 }
 
 /// So many threads at least, and all of them on CPU 0 alone.

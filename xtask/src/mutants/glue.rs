@@ -9,8 +9,8 @@ pub(super) const GLUE: &[Mutant] = &[
         name: "next-expiry-by-tick",
         rule: "an isolated lane that goes by the next expiry runs what is due within a tick",
         file: "crates/live/src/lane/turn.rs",
-        right: "if when != TimerRaise::NextExpiry && is_quiet() {",
-        wrong: "if is_quiet() {",
+        right: "if when != TimerRaise::NextExpiry && is_quiet()",
+        wrong: "if is_quiet()",
         killers: &[Test(LiveUnits, "lane::tests::ticks::an_isolated_lane_runs_what_is_due_within_a_tick")],
     },
     Mutant {

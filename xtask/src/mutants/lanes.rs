@@ -201,8 +201,8 @@ pub(super) const LANES: &[Mutant] = &[
         name: "guests-armed-again-stay",
         rule: "a stranger's timer that is armed again leaves an isolated CPU",
         file: "crates/core/src/machine/turn.rs",
-        right: "(base.cpu != runner || base.kind == BaseKind::Guest)",
-        wrong: "base.cpu != runner",
+        right: "base.cpu == runner && base.kind != BaseKind::Guest;",
+        wrong: "base.cpu == runner;",
         killers: &[Test(Machine, "isolation::armed_again_by_a_stranger")],
     },
     Mutant {
@@ -291,7 +291,7 @@ pub(super) const LANES: &[Mutant] = &[
         file: "crates/live/src/lane/isolate.rs",
         right: "        if !self.core.isolation().any().is_empty() {\n            self.move_own_threads();",
         wrong: "        if false {\n            self.move_own_threads();",
-        killers: &[Test(OwnThreads, "they_keep_off_what_is_isolated_from_the_start")],
+        killers: &[Test(OwnThreads, "they_keep_off_what_is_isolated")],
     },
     Mutant {
         name: "realtime-after-all-timers",

@@ -12,6 +12,7 @@ mod boundaries;
 mod c_abi;
 mod choice;
 mod drawn;
+mod drawn_core;
 mod ends;
 mod figures;
 mod files;
@@ -66,7 +67,8 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("rules of lanes that wait or are stuck", waiting::WAITING),
     ("turns, tokens and refusals", turns::TURNS),
     ("what a world does around the core", glue::GLUE),
-    ("what readers drew", drawn::DRAWN),
+    ("what readers drew in the core", drawn_core::DRAWN_CORE),
+    ("what readers drew in the runtime", drawn::DRAWN),
     ("what callers ask for", verbs::VERBS),
     ("threads that are stopped inside a lock", stopped::STOPPED_INSIDE),
     ("packet schedulers and their queues", packets::PACKETS),

@@ -154,8 +154,8 @@ impl<T> Runs<T> {
         }
     }
 
-    /// The run of `timer` has ended; what it waited for, and whether that leaves the base. A timer that became
-    /// due is not `Ready` yet.
+    /// The run of `timer` has ended; what it waited for, and whether that leaves the base. A timer that
+    /// became due is not `Ready` yet.
     #[inline]
     pub(super) fn end(&mut self, timer: NonZeroUsize) -> Option<(Wait<T>, bool)> {
         match self.remove(|record| record.timer == timer)?.state {

@@ -105,9 +105,10 @@ impl Lane {
         slot.is_standalone() && self.is_awake() && !self.turn.has_more()
     }
 
-    /// Whether a turn at `now`, which may be a little ahead, would do nothing: the lane is awake, has collected
-    /// nothing, has looked around in this tick and asked what others have, and nothing is due here or at those
-    /// that it looks after. What is left of the turn is to say that it goes on. Cost: a few loads.
+    /// Whether a turn at `now`, which may be a little ahead, would do nothing: the lane is awake, has
+    /// collected nothing, has looked around in this tick and asked what others have, and nothing is due here
+    /// or at those that it looks after. What is left of the turn is to say that it goes on. Cost: a few
+    /// loads.
     #[inline]
     #[must_use]
     pub fn has_nothing<L: RawLock, T: Copy, S: Sleeper>(

@@ -162,7 +162,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let onto = self.base_for(timer, &arm, context)?;
         let armed = self.bases.arm(timer, arm, onto, context);
         // The CPU was chosen by its flags before its base was locked. If it was isolated in between, its
-        // evacuation either came after this arm and took the timer along, or is seen now; then it is not told.
+        // evacuation either came after this arm and took the timer along, or is seen now; then it is not
+        // told.
         let base = armed.base;
         let may_leave = base.kind.is_pullable() && !self.is_from(base.cpu, context);
         let has_left = may_leave && self.leave_nothing_behind(base.cpu, context.now(), actions);

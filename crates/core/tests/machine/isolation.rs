@@ -378,9 +378,9 @@ fn all_that_were_moved_are_counted() {
     assert_eq!((report.evacuated, report.pinned_left), (3, 0));
 }
 
-/// Goal: what an isolated CPU ran when it was isolated leaves when that run is over, whoever arms it meanwhile;
-/// what it arms later is its own. Method: a timer of its own, armed again in its callback or by a stranger,
-/// before and after the isolation, for a moment ahead and for one that is over.
+/// Goal: what an isolated CPU ran when it was isolated leaves when that run is over, also if armed again
+/// meanwhile; what it arms later is its own. Method: a timer of its own, armed again in its callback or by a
+/// stranger, before and after the isolation, for a moment ahead and for one that is over.
 #[test]
 fn what_ran_when_it_was_isolated_leaves() {
     for (is_isolated_first, context, at) in [
@@ -412,8 +412,8 @@ fn what_ran_when_it_was_isolated_leaves() {
     }
 }
 
-/// Goal: that is so of a timer whose base the CPU inherits during the run. Method: CPU 0 runs a timer of CPU 1,
-/// which goes offline meanwhile, and is isolated then.
+/// Goal: that is so of a timer whose base the CPU inherits during the run. Method: CPU 0 runs a timer of CPU
+/// 1, which goes offline meanwhile, and is isolated then.
 #[test]
 fn what_ran_for_one_that_left_leaves() {
     let mut scene = Scene::of(3);
@@ -428,8 +428,8 @@ fn what_ran_for_one_that_left_leaves() {
     assert_eq!(scene.turn(2, 30), [1]);
 }
 
-/// Goal: an isolated CPU that sleeps is not woken for a timer that leaves it in the same call. Method: a timer
-/// of its own, which another CPU runs and arms again; and an arm that looked at the masks before.
+/// Goal: an isolated CPU that sleeps is not woken for a timer that leaves it in the same call. Method: a
+/// timer of its own, which another CPU runs and arms again; and an arm that looked at the masks before.
 #[test]
 fn what_leaves_wakes_no_isolated_cpu() {
     let mut scene = Scene::of(3);
@@ -442,15 +442,17 @@ fn what_leaves_wakes_no_isolated_cpu() {
     let _ = scene.kicks();
     scene.finish(0, expired, 8);
     assert!(!scene.kicks().contains(&cpu(2)), "for what came to rest there");
-    for options in [TimerOptions::new(), TimerOptions::new().deferrable()] {
+    for is_exact in [false, true] {
         let mut scene = Scene::of(3);
-        let timer = scene.add(options, 1);
+        let (exact, coarse) = (scene.add_exact(TimerOptions::new(), 1), scene.add(TimerOptions::new(), 2));
         scene.idle(2, 0);
         isolate_before(&scene, (2, BaseKind::Guest), "2");
-        let armed = scene.arm(timer, 9, Context::near(cpu(2), ms(7)));
-        if armed.base.kind == BaseKind::Guest {
-            assert!(was_interrupted());
-        }
-        assert!(!scene.kicks().contains(&cpu(2)), "{options:?}");
+        let context = Context::near(cpu(2), ms(7));
+        let armed = match is_exact {
+            true => scene.arm_as(exact, Expiry::at(ms(9).0), context),
+            false => scene.arm(coarse, 9, context),
+        };
+        assert!(was_interrupted() && armed.base.kind == BaseKind::Guest);
+        assert!(!scene.kicks().contains(&cpu(2)), "for what was armed there; exact: {is_exact}");
     }
 }

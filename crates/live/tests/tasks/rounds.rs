@@ -226,6 +226,23 @@ fn a_turn_ends_with_its_time() {
     machine.shutdown();
 }
 
+/// Goal: what a normal task raises is not deferred for a real-time task that has ended before it. Method:
+/// both in one turn.
+#[test]
+fn what_was_raised_after_a_realtime_task_is_not_deferred() {
+    let builder = quiet().softirq(Vector::NET_RX, |_| ());
+    let machine = builder.start().expect("starts");
+    let mut lane = Cpu::claim(machine, cpu(0)).expect("a free lane");
+    let options = TaskOptions::new().lane(cpu(0));
+    let raise = async { machine.raise(cpu(0), Vector::NET_RX).expect("it has a handler") };
+    drop(machine.spawn_with(options, raise).expect("it runs"));
+    drop(machine.spawn_with(options.realtime(Priority::LOWEST), async {}).expect("it runs"));
+    let ran = lane.turn();
+    assert_eq!((ran.items, ran.softirqs, first(machine).deferred), (2, 1, 0));
+    drop(lane);
+    machine.shutdown();
+}
+
 /// Goal: long vectors that were raised while a real-time task ran are deferred as if they had interrupted it,
 /// also when none waits after it. Method: a task of either kind raises one.
 #[test]

@@ -20,6 +20,23 @@ fn a_block_leaves_the_deadline_and_a_return_arms_it() {
     assert_eq!(lanes.word(), Some(ms(50 + SENTINEL)));
 }
 
+/// Goal: what was asked for while a lane blocked is void when that is back: a machine at rest stays at rest.
+/// Method: the only lane blocks with a timer, which is cancelled after its return, and sleeps.
+#[test]
+fn a_return_makes_a_request_void() {
+    let mut lanes = Lanes::new(1);
+    let timer = lanes.scene.arm_new((1, 20), 0, 0);
+    let _ = lanes.act(0, |lane, at, actions| lane.handle_block(at, ms(0), actions));
+    let _ = lanes.kicked();
+    assert_eq!(lanes.word(), Some(ms(21)), "it is to run");
+    lanes.act(0, |lane, at, actions| lane.handle_return(at, ms(5), actions));
+    assert_eq!(lanes.scene.machine.cancel(timer, Context::on(cpu(0), ms(5))), Ok(true));
+    lanes.tick(0, 6);
+    assert_eq!(lanes.sleep(0, 6), None);
+    let _ = lanes.kicked();
+    assert_eq!(lanes.word(), None);
+}
+
 /// Goal: a lane that sleeps tells the hierarchy and the sentinel, and is watched again when it wakes up.
 /// Method: the only lane, with a timer in 40 ms.
 #[test]

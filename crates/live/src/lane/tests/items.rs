@@ -3,6 +3,7 @@
 use super::{Log, Other, TICK, claim, cpu, many, note, noted, pass, quiet, still};
 use crate::task::{Priority, TaskOptions};
 use crate::work::WorkOptions;
+use quietcore_core::run_queue::{Activity, LaneQueue};
 use std::future::poll_fn;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -30,6 +31,22 @@ fn a_turn_ends_after_so_long() {
     }
     let stats = [(); 2].map(|()| lane.turn());
     assert_eq!(stats.map(|stats| stats.items), [1, 1]);
+    drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: a lane that has found work cancelled is in the middle of nothing: a call that isolates it does not
+/// wait for it. Method: work that any lane may run is all that its turn finds.
+#[test]
+fn what_was_cancelled_keeps_no_lane_busy() {
+    let machine = still(quiet());
+    let mut lane = claim(machine, 1);
+    let work = machine.work(WorkOptions::new(), || ()).expect("it is made");
+    assert!(work.queue() == Ok(true) && work.cancel());
+    let queue = machine.lanes.queue(cpu(1)).expect("it has one");
+    assert_eq!(queue.free_waiting(), 1, "it is in the queue of the only lane");
+    lane.turn();
+    assert_eq!((queue.free_waiting(), queue.current.get()), (0, (Activity::None, false)));
     drop(lane);
     machine.shutdown();
 }
