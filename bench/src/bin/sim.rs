@@ -10,7 +10,7 @@ use clap::Parser;
 use quietcore_bench::MIB;
 use quietcore_bench::machine::Machine;
 use quietcore_bench::statistics::Summary;
-use quietcore_sim::{SimOptions, Scenario};
+use quietcore_sim::{Scenario, SimOptions};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Instant;

@@ -262,14 +262,6 @@ pub(super) const DRAWN_CORE: &[Mutant] = &[
         killers: &[Test(Machine, "isolation::what_ran_when_it_was_isolated_leaves")],
     },
     Mutant {
-        name: "leaving-run-taken",
-        rule: "what leaves an isolated CPU is not run there at once",
-        file: "crates/core/src/base/expire.rs",
-        right: "if may_take && !leaves {",
-        wrong: "if may_take {",
-        killers: &[Test(Machine, "isolation::what_ran_when_it_was_isolated_leaves")],
-    },
-    Mutant {
         name: "queued-run-stays",
         rule: "what was armed again in its run leaves an isolated CPU, too",
         file: "crates/core/src/base/expire.rs",

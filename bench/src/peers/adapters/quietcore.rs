@@ -5,7 +5,7 @@
 
 use crate::peers::peer::{Answer, Peer, Role};
 use crate::peers::plan::Workload;
-use quietcore_wheel::{IntrusiveWheel, SlotKey, Node, NodeRef, Precision, Slot, Tick, Timers};
+use quietcore_wheel::{IntrusiveWheel, Node, NodeRef, Precision, Slot, SlotKey, Tick, Timers};
 
 /// A node with three words of the caller's, in a cache line of its own.
 #[derive(Debug)]

@@ -268,7 +268,7 @@ impl<T: Copy> Base<T> {
                 self.overdue = if self.has_expired() { self.overdue.min(since) } else { since };
                 self.runs.make_ready(due);
                 // No other CPU may be there to see it.
-                let token = if may_take && !leaves { self.take(expired.runner) } else { None };
+                let token = if may_take { self.take(expired.runner) } else { None };
                 let is_exact_first = matches!(due, Due::Exact(..)) && self.runner.is_none();
                 (token, ExpiryChange { is_exact_first, leaves, ..self.renewed() })
             }

@@ -120,6 +120,8 @@ fn a_lane_that_goes_by_ticks_returns_from_a_mark() {
         let outcome = machine.act(|actions| machine.core.mark_absent(cpu(1), actions));
         assert_eq!(outcome, MarkOutcome::Marked);
         machine.set_isolated(&list("1")).expect("lane 0 is left");
+        // For what was left for a lane it turns by the clock.
+        let _ = machine.lanes.queue(cpu(1)).expect("it has one").doorbell.answer();
         lane.turn();
         assert!(!machine.core.is_marked(cpu(1)), "{when:?}");
         drop(lane);
