@@ -9,15 +9,18 @@ use quietcore_live::isolation::TimerRaise;
 use quietcore_live::lane::WaitBy;
 use quietcore_live::softirq::{SoftirqRun, Vector, VectorSet};
 use quietcore_live::task::WorkOptions;
+use quietcore_live::time::{Instant, sleep_until};
 use quietcore_live::timer::{CallbackTimer, Cancelled};
-use quietcore_live::{Cpu, CpuId, CpuSet, Machine, MachineBuilder, Nanos, Precision, TimerOptions};
+use quietcore_live::{
+    Cpu, CpuId, CpuSet, Machine, MachineBuilder, Nanos, Precision, TimerHandle, TimerOptions,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::future;
+use std::future::{self, Future};
 use std::process;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Mutex, PoisonError};
-use std::task::{Poll, Waker};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -362,6 +365,77 @@ fn no_timer_runs_behind_an_item_that_forks() {
     }
     assert_eq!(state.outcome(2), Some(WELL));
     drop((timer, lane));
+    machine.shutdown();
+}
+
+/// Goal: in a child that a waker has forked no other that was due with it is woken. Method: two sleeps of one
+/// lane, whose wakers fork.
+#[test]
+fn no_waker_runs_behind_one_that_forks() {
+    struct Forks(&'static Several);
+
+    impl Wake for Forks {
+        fn wake(self: Arc<Self>) {
+            self.0.run();
+        }
+    }
+
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = start(Machine::builder().stall_after(Duration::MAX));
+    let mut lane = Cpu::claim(machine, CpuId::default()).expect("a free lane");
+    let (parent, state): (_, &'static Several) = (process::id(), Box::leak(Box::default()));
+    let at = Instant::now() + 2 * MILLI;
+    let waker = Waker::from(Arc::new(Forks(state)));
+    let sleeps = [(); 2].map(|()| {
+        let mut sleep = Box::pin(sleep_until(at));
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        sleep
+    });
+    thread::sleep(10 * MILLI);
+    lane.turn();
+    if process::id() != parent {
+        exit(WELL);
+    }
+    assert_eq!(state.outcome(2), Some(WELL));
+    drop((sleeps, lane));
+    machine.shutdown();
+}
+
+/// Goal: in a child that the end of a callback's closure has forked no other timer runs. Method: two timers
+/// that are due at once and whose closures fork when they are dropped, by the lane, as nothing else holds
+/// them.
+#[test]
+fn no_timer_runs_behind_a_drop_that_forks() {
+    struct Forks(&'static Several);
+
+    impl Drop for Forks {
+        fn drop(&mut self) {
+            self.0.run();
+        }
+    }
+
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = start(Machine::builder().stall_after(Duration::MAX));
+    let mut lane = Cpu::claim(machine, CpuId::default()).expect("a free lane");
+    let (parent, state): (_, &'static Several) = (process::id(), Box::leak(Box::default()));
+    for _ in 0..2 {
+        let forks = Forks(state);
+        let keeper: Arc<Mutex<Option<TimerHandle>>> = Arc::default();
+        let kept = Arc::clone(&keeper);
+        let timer = machine.timer(TimerOptions::new().pinned(), move |_| {
+            let _ = &forks;
+            drop(kept.lock().expect("no panic").take());
+        });
+        timer.arm_at(machine.now()).expect("it runs");
+        *keeper.lock().expect("no panic") = Some(timer);
+    }
+    thread::sleep(3 * MILLI);
+    lane.turn();
+    if process::id() != parent {
+        exit(WELL);
+    }
+    assert_eq!(state.outcome(2), Some(WELL));
+    drop(lane);
     machine.shutdown();
 }
 

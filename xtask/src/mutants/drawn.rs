@@ -350,4 +350,28 @@ pub(super) const DRAWN: &[Mutant] = &[
         wrong: "                    machine.tell_of_end();\n                } else {\n                    return false;\n                }\n",
         killers: &[Test(LiveUnits, "lane::tests::items::what_was_cancelled_keeps_no_lane_busy")],
     },
+    Mutant {
+        name: "refused-arm-changes",
+        rule: "an arm that is refused changes nothing",
+        file: "crates/live/src/timer/arm.rs",
+        right: "if !machine.lane_set.contains(cpu) || !machine.core.is_online(cpu) {",
+        wrong: "if !machine.lane_set.contains(cpu) {",
+        killers: &[Test(LiveUnits, "lane::tests::turns::a_refused_arm_changes_nothing")],
+    },
+    Mutant {
+        name: "woken-in-a-child",
+        rule: "in a child that a waker has forked no other is woken",
+        file: "crates/live/src/machine/turn.rs",
+        right: "                if self.is_forked() {\n                    // The parent",
+        wrong: "                if false {\n                    // The parent",
+        killers: &[Test(Forks, "no_waker_runs_behind_one_that_forks")],
+    },
+    Mutant {
+        name: "run-behind-a-drop",
+        rule: "in a child that the end of a closure has forked no timer runs",
+        file: "crates/live/src/machine/turn.rs",
+        right: "drop(call));\n                if self.is_forked() {",
+        wrong: "drop(call));\n                if false {",
+        killers: &[Test(Forks, "no_timer_runs_behind_a_drop_that_forks")],
+    },
 ];

@@ -375,15 +375,8 @@ pub(super) const WAITING: &[Mutant] = &[
         name: "wakers-under-one-guard",
         rule: "a waker that panics does not keep the others from being woken",
         file: "crates/live/src/machine/turn.rs",
-        right: "            self.guarded(runner, || first.map(Waker::wake));
-            for waker in wakers.into_iter().flatten() {
-                self.guarded(runner, || waker.wake());
-            }
-",
-        wrong: "            self.guarded(runner, || {
-                first.into_iter().chain(wakers.into_iter().flatten()).for_each(Waker::wake);
-            });
-",
+        right: "            self.guarded(runner, || first.map(Waker::wake));\n            for waker in wakers.into_iter().flatten() {\n                if self.is_forked() {\n                    // The parent's.\n                    core::mem::forget(waker);\n                    continue;\n                }\n                self.guarded(runner, || waker.wake());\n            }\n",
+        wrong: "            self.guarded(runner, || {\n                first.map(Waker::wake);\n                wakers.into_iter().flatten().for_each(Waker::wake);\n            });\n",
         killers: &[Test(Futures, "drops::beside_a_wake_that_panics")],
     },
     Mutant {

@@ -192,6 +192,16 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         earliest(self.bases.next_local(cpu), self.bases.next_global(cpu))
     }
 
+    /// Whether `cpu` is online. From any thread; cost: a load.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    #[inline]
+    #[must_use]
+    pub fn is_online(&self, cpu: CpuId) -> bool {
+        self.flags(cpu).is_online()
+    }
+
     /// When the first timer of `cpu` is due, deferrable ones among them. As [`next_event`](Self::next_event);
     /// cost: four loads.
     ///

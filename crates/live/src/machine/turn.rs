@@ -76,6 +76,9 @@ impl Machine {
                     self.guarded(runner, || waker.wake());
                 }
                 self.guarded(runner, || drop(call));
+                if self.is_forked() {
+                    return ran;
+                }
             }
         }
         if !actions.is_empty() {
@@ -110,6 +113,11 @@ impl Machine {
         self.stalls.around(runner, RunningCode::WAKERS, || {
             self.guarded(runner, || first.map(Waker::wake));
             for waker in wakers.into_iter().flatten() {
+                if self.is_forked() {
+                    // The parent's.
+                    core::mem::forget(waker);
+                    continue;
+                }
                 self.guarded(runner, || waker.wake());
             }
         });

@@ -85,7 +85,9 @@ impl TimerPtr {
 
     pub(super) fn arm_on(self, cpu: CpuId, at: Nanos, context: Context) -> Result<bool, ArmError> {
         let timer = self.timer();
-        if !timer.machine().lane_set.contains(cpu) {
+        let machine = timer.machine();
+        // Before anything changes: what it is armed for stays.
+        if !machine.lane_set.contains(cpu) || !machine.core.is_online(cpu) {
             return Err(ArmError::NoLane { cpu });
         }
         let is_far = self.is_far(at, context.now());

@@ -1,8 +1,10 @@
 //! What a turn runs and says, and what the thread knows after it.
 
-use super::{TICK, claim, cpu, eventually, list, many, pass, quiet, still};
+use super::{Log, TICK, claim, cpu, eventually, list, many, note, noted, pass, quiet, still};
 use crate::isolation::TimerRaise;
+use crate::{ArmError, Nanos, TimerOptions};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Goal: a turn whose budget is used up says that there is more, and the next one runs it. Method: more
 /// timers than a turn runs, all due.
@@ -61,4 +63,31 @@ fn a_lane_is_one_of_its_own_machine() {
     assert_eq!((own.cpu_here(), other.cpu_here()), (Some(cpu(1)), None));
     drop(lane);
     [own, other].iter().for_each(|machine| machine.shutdown());
+}
+
+/// Goal: an arm that was refused changes nothing. Method: a periodic timer, and one for a moment within a
+/// tick, are to be armed for a lane that no thread drives.
+#[test]
+fn a_refused_arm_changes_nothing() {
+    let machine = still(quiet());
+    let mut lane = claim(machine, 0);
+    let log = Log::default();
+    let [periodic, single] = [log.clone(), log.clone()]
+        .map(|log| machine.timer(TimerOptions::new().pinned(), move |run| note(&log, run.scheduled().0)));
+    let now = machine.now().0;
+    periodic.arm_periodic(Nanos(now + TICK), Duration::from_nanos(2 * TICK)).expect("it runs");
+    single.arm_at(Nanos(now + TICK + 77)).expect("it runs");
+    for timer in [&periodic, &single] {
+        let refused = timer.arm_on(cpu(1), Nanos(now + 50 * TICK));
+        assert!(matches!(refused, Err(ArmError::NoLane { .. })), "{refused:?}");
+    }
+    for _ in 0..5 {
+        pass(machine, TICK);
+        lane.turn();
+    }
+    let mut noted = noted(&log);
+    noted.sort_unstable();
+    assert_eq!(noted, [now + TICK, now + TICK + 77, now + 3 * TICK, now + 5 * TICK]);
+    drop((periodic, single, lane));
+    machine.shutdown();
 }

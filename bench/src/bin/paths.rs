@@ -1,0 +1,232 @@
+//! `paths`: the runtime's hot paths, each in a loop, for a tool that counts instructions.
+//!
+//! One thread drives lane 0 of 0 and 1. A tick is a second long and nothing is ever late, so that no round
+//! does more than the one before, however slow the tool makes it. Prints nothing: what counts is the
+//! difference between many rounds and a few. `cargo xtask instructions` does that.
+
+use clap::Parser;
+use quietcore_live::task::WorkOptions;
+use quietcore_live::time::{Instant, sleep, sleep_until};
+use quietcore_live::{Cpu, CpuId, Machine, Nanos, Precision, TimerOptions};
+use std::error::Error;
+use std::future::Future;
+use std::hint::black_box;
+use std::pin::{Pin, pin};
+use std::process::ExitCode;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Duration;
+
+/// Runs one path in a loop.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Which one
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(PATHS.map(|path| path.name)))]
+    path: String,
+    /// How many rounds
+    rounds: u32,
+}
+
+const TICK: Duration = Duration::from_secs(1);
+/// Far behind the end of the run, in a level of the wheel that is not the finest.
+const FAR: Duration = Duration::from_secs(1000);
+
+struct Path {
+    name: &'static str,
+    is_isolated: bool,
+    run: fn(&mut Lane, u32),
+}
+
+impl Path {
+    const fn new(name: &'static str, run: fn(&mut Lane, u32)) -> Self {
+        Self { name, is_isolated: false, run }
+    }
+
+    const fn isolated(name: &'static str, run: fn(&mut Lane, u32)) -> Self {
+        Self { is_isolated: true, ..Self::new(name, run) }
+    }
+}
+
+/// The lane of the calling thread.
+struct Lane {
+    machine: &'static Machine,
+    cpu: Cpu,
+    far: Nanos,
+}
+
+const PATHS: [Path; 17] = [
+    Path::new("arm_at", |lane, rounds| pairs(lane.machine, lane.far, rounds)),
+    Path::new("arm_after", |lane, rounds| {
+        let timer = lane.machine.timer(TimerOptions::new(), |_| ());
+        for _ in 0..rounds {
+            let _ = black_box(timer.arm_after(FAR));
+            let _ = black_box(timer.cancel());
+        }
+    }),
+    Path::new("arm_exact", |lane, rounds| {
+        let timer = lane.machine.timer(TimerOptions::new().precision(Precision::Exact), |_| ());
+        for _ in 0..rounds {
+            let _ = black_box(timer.arm_at(lane.far));
+            let _ = black_box(timer.cancel());
+        }
+    }),
+    Path::new("arm_again", |lane, rounds| {
+        let timer = lane.machine.timer(TimerOptions::new(), |_| ());
+        for round in 0..rounds {
+            let _ = black_box(timer.arm_at(lane.later(round)));
+        }
+    }),
+    Path::new("sleep_until", |lane, rounds| {
+        let far = lane.far;
+        lane.entered(|_| sleeps(far, rounds));
+    }),
+    Path::new("sleep", |lane, rounds| {
+        let mut context = Context::from_waker(Waker::noop());
+        lane.entered(|_| {
+            for _ in 0..rounds {
+                let _ = black_box(pin!(sleep(FAR)).poll(&mut context));
+            }
+        });
+    }),
+    Path::new("sleep_reset", |lane, rounds| {
+        let mut context = Context::from_waker(Waker::noop());
+        lane.entered(|lane| {
+            let mut sleep = pin!(sleep_until(Instant::from(lane.far)));
+            for round in 0..rounds {
+                sleep.as_mut().reset(Instant::from(lane.later(round)));
+                let _ = black_box(sleep.as_mut().poll(&mut context));
+            }
+        });
+    }),
+    Path::new("foreign_arm_at", |lane, rounds| {
+        let (machine, far) = (lane.machine, lane.far);
+        elsewhere(move || pairs(machine, far, rounds));
+    }),
+    Path::new("foreign_sleep_until", |lane, rounds| {
+        let (machine, far) = (lane.machine, lane.far);
+        elsewhere(move || {
+            let _entered = machine.enter();
+            sleeps(far, rounds);
+        });
+    }),
+    Path::new("expire", |lane, rounds| {
+        let timer = lane.machine.timer(TimerOptions::new().precision(Precision::Exact), |_| ());
+        for _ in 0..rounds {
+            let _ = black_box(timer.arm_at(Nanos(1)));
+            assert_eq!(lane.cpu.turn().ran, 1, "it was due");
+        }
+    }),
+    Path::new("turn", |lane, rounds| lane.turns(rounds)),
+    Path::isolated("isolated_turn", |lane, rounds| lane.turns(rounds)),
+    Path::isolated("isolated_turn_armed", |lane, rounds| {
+        let timer = lane.machine.timer(TimerOptions::new().pinned(), |_| ());
+        let _ = black_box(timer.arm_at(lane.far));
+        lane.turns(rounds);
+    }),
+    Path::new("idle", |lane, rounds| {
+        for _ in 0..rounds {
+            let _ = black_box(lane.cpu.enter_idle());
+            lane.cpu.exit_idle();
+        }
+    }),
+    Path::new("spawn", |lane, rounds| {
+        for _ in 0..rounds {
+            drop(black_box(lane.machine.spawn(async {})));
+            assert_eq!(lane.cpu.turn().items, 1, "it was alone");
+        }
+    }),
+    Path::new("wake", |lane, rounds| {
+        let task = lane.machine.spawn(Yields(rounds));
+        while lane.cpu.turn().items > 0 {}
+        assert!(task.is_ok_and(|task| task.is_finished()), "it has yielded often enough");
+    }),
+    Path::new("work", |lane, rounds| {
+        let work = lane.machine.work(WorkOptions::new(), || ()).expect("the machine runs");
+        for _ in 0..rounds {
+            let _ = black_box(work.queue());
+            assert_eq!(lane.cpu.turn().items, 1, "it was alone");
+        }
+    }),
+];
+
+/// A task that lets others run so many times.
+struct Yields(u32);
+
+impl Future for Yields {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0 = self.0.saturating_sub(1);
+        if self.0 == 0 {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl Lane {
+    fn start(is_isolated: bool) -> Result<Self, Box<dyn Error>> {
+        let lanes = "0-1".parse()?;
+        let mut builder = Machine::builder().lanes(lanes).tick(TICK).stall_after(Duration::MAX);
+        if is_isolated {
+            builder = builder.isolated("0".parse()?);
+        }
+        let machine = builder.start()?;
+        let far = Nanos(machine.now().0.saturating_add(u64::try_from(FAR.as_nanos())?));
+        let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
+        while cpu.turn().has_more {}
+        Ok(Self { machine, cpu, far })
+    }
+
+    /// Another moment in every second round.
+    fn later(&self, round: u32) -> Nanos {
+        Nanos(self.far.0 + u64::from(round % 2) * 100_000_000_000)
+    }
+
+    fn entered(&mut self, run: impl FnOnce(&mut Self)) {
+        let _entered = self.machine.enter();
+        run(self);
+    }
+
+    fn turns(&mut self, rounds: u32) {
+        for _ in 0..rounds {
+            let _ = black_box(self.cpu.turn());
+        }
+    }
+}
+
+fn pairs(machine: &'static Machine, far: Nanos, rounds: u32) {
+    let timer = machine.timer(TimerOptions::new(), |_| ());
+    for _ in 0..rounds {
+        let _ = black_box(timer.arm_at(far));
+        let _ = black_box(timer.cancel());
+    }
+}
+
+fn sleeps(far: Nanos, rounds: u32) {
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..rounds {
+        let _ = black_box(pin!(sleep_until(Instant::from(far))).poll(&mut context));
+    }
+}
+
+/// On a thread that drives no lane.
+fn elsewhere(run: impl FnOnce() + Send) {
+    thread::scope(|scope| scope.spawn(run).join()).expect("no panic");
+}
+
+fn main() -> ExitCode {
+    let Args { path, rounds } = Args::parse();
+    let path = PATHS.iter().find(|one| one.name == path).expect("the parser knows them");
+    match Lane::start(path.is_isolated) {
+        Ok(mut lane) => {
+            (path.run)(&mut lane, rounds);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("paths: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
