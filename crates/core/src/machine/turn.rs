@@ -86,6 +86,16 @@ pub struct At<'a> {
     pub actions: &'a mut Actions,
 }
 
+/// The end of a run.
+#[derive(Clone, Copy, Debug)]
+struct RunEnd {
+    /// The base of the timer when the run began.
+    began: BaseId,
+    /// Where the timer rests, if it was armed again.
+    base: BaseId,
+    change: ExpiryChange,
+}
+
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Whether `cpu` should take a turn: once per tick, or when it wakes up for a timer. By the CPU itself.
     /// It should also while something has to be repaired: what is due then may be seen by no migrator. Cost:
@@ -215,7 +225,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let began = expired.base();
         let finished = self.bases.finish(expired, Context::on(turn.cpu, now));
         turn.tokens.extend(finished.token);
-        self.after_run(began, finished.base, finished.change, At { now, actions }, turn.cpu);
+        let end = RunEnd { began, base: finished.base, change: finished.change };
+        self.after_run(end, turn.cpu, At { now, actions });
     }
 
     /// A run on `runner` has ended. Its exact timer may wait on the base of another CPU only now, which may
@@ -230,13 +241,14 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// A timer of `began` that was armed again while it ran on `runner` came to rest on `base`, though that
-    /// CPU may have been isolated meanwhile: it goes where the others went, and the CPU is not told of it.
+    /// A timer that was armed again while it ran on `runner` may have come to rest on a CPU that was isolated
+    /// meanwhile: it goes where the others went, and the CPU is not told of it.
     /// What a CPU armed on its own base after it was isolated stays. Tests:
     /// `isolation::a_timer_that_arms_itself_leaves_an_isolated_cpu`, `isolation::armed_again_by_a_stranger`,
     /// `isolation::what_ran_when_it_was_isolated_leaves`.
     #[inline]
-    fn after_run(&self, began: BaseId, base: BaseId, change: ExpiryChange, at: At<'_>, runner: CpuId) {
+    fn after_run(&self, end: RunEnd, runner: CpuId, at: At<'_>) {
+        let RunEnd { began, base, change } = end;
         let is_own = began.cpu == runner && base.cpu == runner && base.kind != BaseKind::Guest;
         let may_leave = base.kind.is_pullable() && (!is_own || change.leaves);
         if !may_leave || !self.leave_nothing_behind(base.cpu, at.now, at.actions) {
@@ -270,7 +282,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
                 return self.next_expired_with(turn, At { now, actions }, take);
             }
         };
-        self.after_run(base, base, popped.change, At { now, actions }, turn.cpu);
+        let end = RunEnd { began: base, base, change: popped.change };
+        self.after_run(end, turn.cpu, At { now, actions });
         if popped.expired.is_some() {
             turn.left -= 1;
             return popped.expired;
