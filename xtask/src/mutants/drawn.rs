@@ -374,4 +374,20 @@ pub(super) const DRAWN: &[Mutant] = &[
         wrong: "drop(call));\n                if false {",
         killers: &[Test(Forks, "no_timer_runs_behind_a_drop_that_forks")],
     },
+    Mutant {
+        name: "stale-behind-waker",
+        rule: "the clock is read again behind a waker",
+        file: "crates/live/src/machine/turn.rs",
+        right: "            now = self.clock.now();\n            if self.lanes",
+        wrong: "            if call.is_some() {\n                now = self.clock.now();\n            }\n            if self.lanes",
+        killers: &[Test(LiveUnits, "lane::tests::turns::the_clock_is_read_behind_a_waker")],
+    },
+    Mutant {
+        name: "unclaimed-not-rung",
+        rule: "what is raised on a lane that no thread drives is left for the one that will",
+        file: "crates/live/src/softirq/round.rs",
+        right: "let is_claimed = queue.doorbell",
+        wrong: "let rings = || self.lanes.table().slot(cpu).is_some_and(|slot| slot.world.is_claimed());\n            let is_claimed = rings() && queue.doorbell",
+        killers: &[Test(LiveUnits, "lane::tests::softirqs::what_was_raised_before_the_claim_is_run")],
+    },
 ];

@@ -349,4 +349,20 @@ pub(super) const DRAWN_CORE: &[Mutant] = &[
         wrong: "",
         killers: &[Test(Machine, "lanes::a_turn_for_nothing")],
     },
+    Mutant {
+        name: "swap-not-watched",
+        rule: "a lane that joins is watched, also if another one leaves",
+        file: "crates/core/src/lane/slots.rs",
+        right: "if !change.joined.is_empty() {",
+        wrong: "if change.joined.len() > change.left.len() {",
+        killers: &[Test(Machine, "lanes::isolation::who_joins_as_another_leaves_is_watched")],
+    },
+    Mutant {
+        name: "left-by-one-look",
+        rule: "the last lane that is awake looks twice whether it is",
+        file: "crates/core/src/lane/stall_deadline.rs",
+        right: "        if is_any_awake() {\n            self.expect_turn(now, actions);\n        }\n",
+        wrong: "",
+        killers: &[Test(Units, "lane::stall_deadline::tests::the_last_lane_looks_twice")],
+    },
 ];

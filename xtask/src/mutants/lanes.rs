@@ -198,14 +198,6 @@ pub(super) const LANES: &[Mutant] = &[
         killers: &[Test(Machine, "isolation::a_stranger_that_looked_before")],
     },
     Mutant {
-        name: "guests-armed-again-stay",
-        rule: "a stranger's timer that is armed again leaves an isolated CPU",
-        file: "crates/core/src/machine/turn.rs",
-        right: "base.cpu == runner && base.kind != BaseKind::Guest;",
-        wrong: "base.cpu == runner;",
-        killers: &[Test(Machine, "isolation::armed_again_by_a_stranger")],
-    },
-    Mutant {
         name: "guests-not-waited-for",
         rule: "what a stranger armed on a CPU is foreign there",
         file: "crates/core/src/machine/control.rs",

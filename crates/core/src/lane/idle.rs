@@ -217,12 +217,11 @@ fn leave_stall_deadline<L: RawLock, T: Copy, S: Sleeper>(
     actions: &mut Actions,
 ) {
     let is_any_awake = || at.machine.hierarchy().is_active(at.slot.cpu());
-    if is_any_awake() {
-        return;
-    }
     // A lane that went to sleep before may have to be awake sooner, and oversleep.
     let first_of = |other: Option<Nanos>| [until, other].into_iter().flatten().min();
-    let first = first_of(at.lanes.first_wakeup(at.machine));
-    let told = first_of(at.lanes.first_told(at.machine));
-    at.lanes.deadline.leave(now, LaneWakeups { first, told }, is_any_awake, actions);
+    let wakeups = || LaneWakeups {
+        first: first_of(at.lanes.first_wakeup(at.machine)),
+        told: first_of(at.lanes.first_told(at.machine)),
+    };
+    at.lanes.deadline.leave(now, wakeups, is_any_awake, actions);
 }

@@ -101,18 +101,20 @@ impl StallDeadline {
         }
     }
 
-    /// The calling lane was the last one awake at `now`. A lane should be up at `wakeups.first`, and one is
-    /// up by itself at `wakeups.told`. `is_any_awake` is asked again. Cost: a compare-and-swap.
+    /// The calling lane is not awake from `now` on, and `is_any_awake` asks whether any is. If it was the
+    /// last one, `wakeups` tells when others should be up. One that wakes up meanwhile may have armed before
+    /// this takes that back, so the question comes again. Cost: a compare-and-swap.
     pub(super) fn leave(
         &self,
         now: Nanos,
-        wakeups: LaneWakeups,
-        is_any_awake: impl FnOnce() -> bool,
+        wakeups: impl FnOnce() -> LaneWakeups,
+        is_any_awake: impl Fn() -> bool,
         actions: &mut Actions,
     ) {
-        if self.policy.is_never() {
+        if is_any_awake() || self.policy.is_never() {
             return;
         }
+        let wakeups = wakeups();
         let silent_from = wakeups.first.and_then(|first| self.policy.deadline(first));
         self.push(self.word.load(), silent_from, actions);
         if let Some(asked) = self.asked.before(wakeups.told) {
@@ -133,6 +135,30 @@ impl StallDeadline {
     pub(super) fn resume(&self, actions: &mut Actions) {
         if let Some(asked) = self.asked.before(None) {
             self.pull(asked, actions);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{LaneWakeups, StallDeadline};
+    use crate::{Actions, Nanos, StallPolicy};
+    use core::cell::Cell;
+
+    /// Goal: the last lane that is awake leaves no deadline behind, unless another one wakes up meanwhile.
+    /// Method: what it is told at its two looks.
+    #[test]
+    fn the_last_lane_looks_twice() {
+        let now = Nanos(5_000_000);
+        for (looks, is_left) in [([false, false], true), ([false, true], false), ([true, true], false)] {
+            let deadline = StallDeadline::new(Nanos(1_000_000), StallPolicy::default());
+            let mut actions = Actions::new(2);
+            deadline.expect_turn(now, &mut actions);
+            let look = Cell::new(0);
+            let is_any_awake = || looks[look.replace(look.get() + 1)];
+            deadline.leave(now, || LaneWakeups { first: None, told: None }, is_any_awake, &mut actions);
+            let expected = deadline.fires_at(now).filter(|_| !is_left);
+            assert_eq!(deadline.word.load(), expected, "{looks:?}");
         }
     }
 }

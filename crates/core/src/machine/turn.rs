@@ -249,7 +249,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     #[inline]
     fn after_run(&self, end: RunEnd, runner: CpuId, at: At<'_>) {
         let RunEnd { began, base, change } = end;
-        let is_own = began.cpu == runner && base.cpu == runner && base.kind != BaseKind::Guest;
+        let is_own = began.cpu == runner && base.cpu == runner;
         let may_leave = base.kind.is_pullable() && (!is_own || change.leaves);
         if !may_leave || !self.leave_nothing_behind(base.cpu, at.now, at.actions) {
             self.publish_end(base, runner, change, at.actions);

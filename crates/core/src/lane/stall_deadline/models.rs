@@ -70,7 +70,7 @@ impl World {
         drop(tree);
         if is_last {
             let wakeups = LaneWakeups { first: until, told: until };
-            self.stall_deadline.leave(NOW, wakeups, || self.is_any_awake(), &mut Actions::new(2));
+            self.stall_deadline.leave(NOW, || wakeups, || self.is_any_awake(), &mut Actions::new(2));
         }
         until
     }
@@ -190,7 +190,7 @@ fn a_lane_wakes_up_while_it_is_isolated() {
             isolating.join().expect("it ends");
             world.awake.store(0, Ordering::Relaxed);
             let none = LaneWakeups::default();
-            world.stall_deadline.leave(NOW, none, || world.is_any_awake(), &mut Actions::new(2));
+            world.stall_deadline.leave(NOW, || none, || world.is_any_awake(), &mut Actions::new(2));
             world.check(None)
         });
         assert_eq!(found, BTreeSet::from([false]));

@@ -112,3 +112,16 @@ fn an_isolated_lane_with_collected_timers_is_not_quiet() {
     let _ = lanes.idle(1, ms(1));
     assert!(!is_quiet(&lanes), "it waits");
 }
+
+/// Goal: a lane that joins is watched, also if another one leaves with the same call. Method: the lanes that
+/// take part sleep; lane 2 is isolated in place of lane 1, which does not turn.
+#[test]
+fn who_joins_as_another_leaves_is_watched() {
+    let mut lanes = Lanes::new(3);
+    lanes.isolate("1", 0);
+    lanes.sleep(0, 0);
+    lanes.sleep(2, 0);
+    assert_eq!(lanes.word(), None);
+    lanes.isolate("2", 10);
+    assert_eq!(lanes.word(), Some(ms(10 + SENTINEL)));
+}

@@ -145,3 +145,18 @@ fn ksoftirqds_keep_off_isolated_cpus() {
     assert!(!wait_for(&ran), "it may run on CPU 1");
     machine.shutdown();
 }
+
+/// Goal: what was raised on a lane before a thread drives it is run by the first that does. Method: a vector
+/// that may not leave its lane; whatever the claim itself left for the lane is taken up first.
+#[test]
+fn what_was_raised_before_the_claim_is_run() {
+    let machine = still(quiet().softirq(Vector::TASKLET, |_| ()));
+    for _ in 0..2 {
+        machine.raise(cpu(0), Vector::TASKLET).expect("it has a handler");
+        assert!(machine.lanes.queue(cpu(0)).expect("it has one").doorbell.is_rung());
+        let mut lane = claim(machine, 0);
+        assert_eq!(lane.turn().softirqs, 1);
+        drop(lane);
+    }
+    machine.shutdown();
+}

@@ -2,8 +2,12 @@
 
 use super::{Log, TICK, claim, cpu, eventually, list, many, note, noted, pass, quiet, still};
 use crate::isolation::TimerRaise;
-use crate::{ArmError, Nanos, TimerOptions};
+use crate::time::{Instant, sleep_until};
+use crate::{ArmError, Machine, Nanos, Precision, TimerOptions};
+use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 /// Goal: a turn whose budget is used up says that there is more, and the next one runs it. Method: more
@@ -89,5 +93,35 @@ fn a_refused_arm_changes_nothing() {
     noted.sort_unstable();
     assert_eq!(noted, [now + TICK, now + TICK + 77, now + 3 * TICK, now + 5 * TICK]);
     drop((periodic, single, lane));
+    machine.shutdown();
+}
+
+/// Goal: a callback is told the present, also behind a waker that takes its time. Method: a sleep whose waker
+/// lets a tick pass, and a timer that is due just after it.
+#[test]
+fn the_clock_is_read_behind_a_waker() {
+    struct Passes(&'static Machine);
+
+    impl Wake for Passes {
+        fn wake(self: Arc<Self>) {
+            pass(self.0, TICK);
+        }
+    }
+
+    let machine = still(quiet());
+    let mut lane = claim(machine, 0);
+    let log = Log::default();
+    let noted_by = log.clone();
+    let exact = TimerOptions::new().precision(Precision::Exact);
+    let timer = machine.timer(exact, move |run| note(&noted_by, run.now().0));
+    let at = machine.now().0 + TICK;
+    let waker = Waker::from(Arc::new(Passes(machine)));
+    let mut sleep = Box::pin(sleep_until(Instant::from(Nanos(at))).with_precision(Precision::Exact));
+    assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    timer.arm_at(Nanos(at + 1)).expect("it runs");
+    pass(machine, 2 * TICK);
+    lane.turn();
+    assert_eq!(noted(&log), [at + 2 * TICK]);
+    drop((sleep, timer, lane));
     machine.shutdown();
 }
