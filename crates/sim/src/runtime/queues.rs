@@ -3,7 +3,7 @@
 use super::place::VirtualPlace;
 use super::queue::{VirtualItem, VirtualQueue};
 use super::world::RuntimeWorld;
-use quietcore_core::lane::LaneTable;
+use quietcore_core::lane::{LaneTable, Sleeper};
 use quietcore_core::run_queue::{Moved, QueueRules, QueueWorld, RunQueues, Unplaced, Unsettled, WakeTo};
 use quietcore_core::{CpuId, CpuSet, RawLock};
 
@@ -102,11 +102,17 @@ impl RuntimeWorld {
         RunQueues::new(self)
     }
 
-    /// `item` is to be run; one thread at most is woken for it.
+    /// `item` is to be run; one thread at most is woken for it, and lanes that were marked in their sleep, which
+    /// wait for their CPU.
     pub(super) fn place_item(&self, item: VirtualItem) {
+        let is_asleep = |cpu| self.lanes.slot(cpu).is_some_and(|slot| slot.world.is_waiting());
+        let marked = |cpu: &CpuId| self.machine.is_marked(*cpu) && is_asleep(*cpu);
+        let marked: CpuSet = self.lanes.all().map(|slot| slot.cpu()).filter(marked).collect();
         let woken = self.host.wakes();
         self.queues().enqueue(item);
-        let woken = self.host.wakes() - woken;
+        // Of these one may have got up by itself meanwhile.
+        let late = marked.iter().filter(|cpu| !is_asleep(*cpu)).count();
+        let woken = (self.host.wakes() - woken).saturating_sub(late as u64);
         if woken > 1 {
             self.violate(format!("{woken} threads are woken for one item"));
         }
