@@ -88,8 +88,22 @@ impl<W: QueueWorld> RunQueues<W> {
     }
 
     /// What `cpu`, which has no real-time task itself, takes from a lane that is busy with something, or
-    /// stuck: the highest real-time task.
+    /// stuck: the highest real-time task. Nearly always none waits: that is found here.
+    #[inline]
     fn pull_realtime(&self, cpu: CpuId) -> Option<(Priority, W::Item)> {
+        let waits = |queue: &W::Queue| queue.realtime_movable().is_some();
+        if self.does_another(cpu, waits) { self.pull_highest(cpu) } else { None }
+    }
+
+    /// Whether `waits` is so of the queue of any lane but that of `cpu`.
+    #[inline]
+    fn does_another(&self, cpu: CpuId, waits: impl Fn(&W::Queue) -> bool) -> bool {
+        let mut others = self.0.rules().lanes.iter().filter(|other| *other != cpu);
+        others.any(|other| self.0.queue(other).is_some_and(&waits))
+    }
+
+    #[cold]
+    fn pull_highest(&self, cpu: CpuId) -> Option<(Priority, W::Item)> {
         let QueueRules { lanes, priorities, .. } = self.0.rules();
         let others = lanes.iter().filter(|other| *other != cpu);
         let source = pull_source(others.filter_map(|other| self.source(other)), None)?;
@@ -117,8 +131,14 @@ impl<W: QueueWorld> RunQueues<W> {
         pull_source(self.source(cpu), None).is_some()
     }
 
-    /// What `cpu`, which has nothing to run, takes from another lane.
+    /// What `cpu`, which has nothing to run, takes from another lane. Nearly always nothing waits there.
+    #[inline]
     fn steal(&self, cpu: CpuId) -> Option<W::Item> {
+        if self.does_another(cpu, |queue| queue.free_waiting() > 0) { self.steal_first(cpu) } else { None }
+    }
+
+    #[cold]
+    fn steal_first(&self, cpu: CpuId) -> Option<W::Item> {
         let QueueRules { lanes, priorities, .. } = self.0.rules();
         let behind = lanes.iter().filter(|other| *other > cpu);
         let mut others = behind.chain(lanes.iter().filter(|other| *other < cpu));

@@ -3,8 +3,8 @@
 //! An item that comes to a lane where others wait already wakes one that sleeps. One that comes first does
 //! not: the lane is about to take it; if it is stuck instead, others look for what waits whenever they look
 //! after it. What waits is offered again once per tick, and whenever its lane is marked, blocks, or was found
-//! to be stuck. One item that comes wakes one lane at most; one that was marked in its sleep does not count, as it
-//! has missed its wake-up and waits for its CPU.
+//! to be stuck. One item that comes wakes one lane at most; one that was marked in its sleep does not count,
+//! as it has missed its wake-up and waits for its CPU.
 
 use super::{Activity, LaneQueue, QueueWorld, RunQueues};
 use crate::CpuId;

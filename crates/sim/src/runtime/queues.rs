@@ -102,8 +102,8 @@ impl RuntimeWorld {
         RunQueues::new(self)
     }
 
-    /// `item` is to be run; one thread at most is woken for it, and lanes that were marked in their sleep, which
-    /// wait for their CPU.
+    /// `item` is to be run; one thread at most is woken for it, and lanes that were marked in their sleep,
+    /// which wait for their CPU.
     pub(super) fn place_item(&self, item: VirtualItem) {
         let is_asleep = |cpu| self.lanes.slot(cpu).is_some_and(|slot| slot.world.is_waiting());
         let marked = |cpu: &CpuId| self.machine.is_marked(*cpu) && is_asleep(*cpu);
