@@ -8,6 +8,7 @@
 
 mod ci;
 mod dist;
+mod instructions;
 mod mutants;
 mod packets;
 mod recordings;
@@ -27,6 +28,8 @@ usage: cargo xtask COMMAND
   tidy                  the rules of style that a program can check
   mutants [NAME] [--times N]   breaks one rule at a time and expects the tests to notice, N times of N; NAME
                         chooses mutants or lists
+  instructions [--record]   counts the instructions of the runtime's hot paths, beside those written down; --record:
+                        writes them down
   dist                  builds the binary to give away, target/dist/quietcore, and checks it
   verify DIR            replays every recording in DIR through the wheel: no line may contradict it
   packets [PART]...     packet schedulers on network devices beside the kernel's own; as root; PART: seed, ping,
@@ -46,6 +49,8 @@ fn main() -> ExitCode {
             Err(problem) => refuse(&problem),
         },
         ["tidy"] => tidy::command(),
+        ["instructions"] => instructions::command(false),
+        ["instructions", "--record"] => instructions::command(true),
         ["dist"] => dist::command(),
         ["verify", folder] => verify::command(folder),
         ["packets", names @ ..] => packets::command(names),

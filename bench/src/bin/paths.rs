@@ -1,7 +1,7 @@
 //! `paths`: the runtime's hot paths, each in a loop, for a tool that counts instructions.
 //!
 //! One thread drives lane 0 of 0 and 1. A tick is a second long and nothing is ever late, so that no round
-//! does more than the one before, however slow the tool makes it. Prints nothing: what counts is the
+//! does more than the one before, however slow the tool makes it. Prints no figures: what counts is the
 //! difference between many rounds and a few. `cargo xtask instructions` does that.
 
 use clap::Parser;
@@ -22,9 +22,14 @@ use std::time::Duration;
 struct Args {
     /// Which one
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(PATHS.map(|path| path.name)))]
-    path: String,
+    #[arg(required_unless_present = "list")]
+    path: Option<String>,
     /// How many rounds
+    #[arg(default_value_t = 1)]
     rounds: u32,
+    /// Print their names instead
+    #[arg(long)]
+    list: bool,
 }
 
 const TICK: Duration = Duration::from_secs(1);
@@ -217,7 +222,11 @@ fn elsewhere(run: impl FnOnce() + Send) {
 }
 
 fn main() -> ExitCode {
-    let Args { path, rounds } = Args::parse();
+    let Args { path, rounds, .. } = Args::parse();
+    let Some(path) = path else {
+        PATHS.iter().for_each(|path| println!("{}", path.name));
+        return ExitCode::SUCCESS;
+    };
     let path = PATHS.iter().find(|one| one.name == path).expect("the parser knows them");
     match Lane::start(path.is_isolated) {
         Ok(mut lane) => {

@@ -43,7 +43,7 @@ impl Step {
     }
 }
 
-const STEPS: [Step; 19] = [
+const STEPS: [Step; 20] = [
     Step::new("fmt", "cargo fmt --all --check", rust_steps::fmt),
     Step::new("clippy", "cargo clippy, all targets, warnings are errors", rust_steps::clippy),
     Step::new("tests", "cargo test --workspace", rust_steps::tests),
@@ -54,6 +54,8 @@ const STEPS: [Step; 19] = [
     Step::new("tokio", "tokio's own tests for time, on our timers", tokio_tests),
     Step::new("mutants", "each rule broken once; the tests must notice", mutants),
     Step::new("bench", "the benchmarks compile and run in small", rust_steps::bench),
+    Step::new("instructions", "the hot paths take no more instructions than was written down", instructions)
+        .unless(crate::instructions::is_missing),
     Step::new("fuzz", "the checks of the fuzz targets, on their seeds", rust_steps::fuzz),
     Step::new("tidy", "the rules of style that a program can check", tidy),
     Step::new("deny", "licences, versions and sources of the dependencies", deny::deny)
@@ -73,6 +75,10 @@ fn tidy(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
 
 fn tokio_tests(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     crate::tokio_tests::check(None)
+}
+
+fn instructions(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
+    crate::instructions::check(false)
 }
 
 fn mutants(_: &Workspace, options: &CiOptions) -> Result<(), Failure> {
