@@ -390,4 +390,12 @@ pub(super) const DRAWN: &[Mutant] = &[
         wrong: "let rings = || self.lanes.table().slot(cpu).is_some_and(|slot| slot.world.is_claimed());\n            let is_claimed = rings() && queue.doorbell",
         killers: &[Test(LiveUnits, "lane::tests::softirqs::what_was_raised_before_the_claim_is_run")],
     },
+    Mutant {
+        name: "alone-keeps-the-old",
+        rule: "a waker that is left before an arm replaces the one before",
+        file: "crates/live/src/words/waker_cell.rs",
+        right: "            // SAFETY: the caller promises that no other thread has the cell, or begins to.\n            let cell = unsafe { &mut *cell };\n            match cell {\n                Some(same) if same.will_wake(waker) => None,",
+        wrong: "            // SAFETY: the caller promises that no other thread has the cell, or begins to.\n            let cell = unsafe { &mut *cell };\n            match cell {\n                Some(_) => None,",
+        killers: &[Test(LiveUnits, "words::waker_cell::tests::references")],
+    },
 ];

@@ -112,8 +112,9 @@ impl<K: TimerKind> Slot<K> {
         };
         budget::renew();
         assert_alive(machine);
-        let registered = entry.cell.register(waker);
-        assert_eq!(registered, Register::Registered, "nobody takes an idle timer");
+        debug_assert!(!entry.timer.is_pending() && !entry.cell.is_taken(), "nobody takes an idle timer");
+        // SAFETY: a slot in `State::Idle` has an idle timer and a cell at rest, and this is its owner.
+        unsafe { entry.cell.register_alone(waker) };
         *state = State::Armed;
         // SAFETY: the slot is pinned, so it stays where it is until it is dropped, which cancels the timer;
         // and `parts` gives out no exclusive reference to the entry.

@@ -152,6 +152,26 @@ impl WakerCell {
         registered
     }
 
+    /// [`register`](Self::register) before the timer is armed: nothing takes from the cell, and the lock
+    /// under which the timer is armed orders this before the take. Cost: a clone if the cell holds another
+    /// waker.
+    ///
+    /// # Safety
+    /// The cell is at rest, and its timer idle until this call has returned; no other thread registers.
+    #[inline]
+    pub(crate) unsafe fn register_alone(&self, waker: &Waker) {
+        let replaced = self.waker.with_mut(|cell| {
+            // SAFETY: the caller promises that no other thread has the cell, or begins to.
+            let cell = unsafe { &mut *cell };
+            match cell {
+                Some(same) if same.will_wake(waker) => None,
+                _ => cell.replace(waker.clone()),
+            }
+        });
+        // Only now: dropping a waker runs its owner's code, which may panic.
+        drop(replaced);
+    }
+
     /// The timer is handed out: moves the waker out, if there is one and no registration is under way (which
     /// then finds out). For the holder of the lock of the timer's base; the waker is to be woken after the
     /// lock was given back. Never waits, runs no user code. Cost: one atomic operation and a store.

@@ -123,6 +123,31 @@ fn a_poll_against_the_runner() {
     assert_eq!(found, BTreeSet::from([Register::Registered, Register::Taken]));
 }
 
+/// Goal: a waker that is left before the timer is armed, without the word, is found by the runner. Method: an
+/// arm under the base's lock, against a runner that may come before it.
+#[test]
+fn a_waker_left_before_the_arm() {
+    let found = ends(|| {
+        let base = Base::armed();
+        base.timer.place.store(IDLE, Ordering::Relaxed);
+        let runner = loom::thread::spawn({
+            let base = Arc::clone(&base);
+            move || base.run()
+        });
+        let task = Task::new();
+        // SAFETY: the timer is idle, and this is the only thread that registers.
+        unsafe { base.timer.cell.register_alone(&task.waker()) };
+        let held = base.lock.lock().expect("no thread panicked");
+        base.timer.place.store(PENDING, Ordering::Release);
+        drop(held);
+        let has_run = runner.join().expect("it ends");
+        assert!(has_run || base.run());
+        assert_eq!(task.0.value().load(Ordering::Acquire), 1, "it was woken");
+        has_run
+    });
+    assert_eq!(found, BTreeSet::from([false, true]));
+}
+
 /// Goal: who only asks whether a timer was handed out sees what its runner did before. Method: one question.
 #[test]
 fn a_question_against_the_runner() {

@@ -79,6 +79,12 @@ fn references() {
     assert_eq!(cell.register(&waker), Register::Registered);
     cell.reset();
     held([3, 2]);
+    for (left, expected) in [(&waker, [3, 2]), (&waker, [3, 2]), (&other, [2, 3])] {
+        // SAFETY: there is no timer, and no other thread.
+        unsafe { cell.register_alone(left) };
+        held(expected);
+    }
+    assert!(cell.take().expect("it was left").will_wake(&other));
     drop(cell);
     held([2, 2]);
 }
@@ -94,6 +100,9 @@ fn a_clone_that_panics() {
     assert_eq!(cell.register(&waker), Register::Registered);
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| cell.register(&panics)));
     assert!(result.is_err());
+    // SAFETY: there is no timer, and no other thread.
+    let alone = || unsafe { cell.register_alone(&panics) };
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(alone)).is_err());
     assert!(cell.take().expect("it stayed").will_wake(&waker));
 }
 
