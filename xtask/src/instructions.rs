@@ -1,6 +1,6 @@
 //! `cargo xtask instructions`: how many instructions each hot path of the runtime takes.
 //!
-//! `bench/src/bin/paths.rs` runs one path in a loop, under callgrind. What counts is the difference between
+//! `bench/paths` runs one path in a loop, under callgrind. What counts is the difference between
 //! many rounds and a few, per round: it is the same on a busy machine, and says nothing of cache misses or
 //! locked instructions. The figures are in `docs/results/instructions.txt`, with the compiler that made the
 //! code: with another one they are shown and not judged.
@@ -80,11 +80,11 @@ fn has_grown(before: f64, count: f64) -> bool {
 
 fn count_all(workspace: &Workspace) -> Result<Vec<Figure>, Failure> {
     let target = workspace.target.join("bench");
-    let manifest = ["--manifest-path", "bench/Cargo.toml", "--locked", "--release", "--bin", "paths"];
+    let manifest = ["--manifest-path", "bench/paths/Cargo.toml", "--locked", "--profile", "paths"];
     let mut build = workspace.cargo(&[&["build", "-q"], &manifest[..]].concat());
     build.env("CARGO_TARGET_DIR", &target);
     run(&mut build, "mend it in bench/")?;
-    let program = target.join("release").join("paths");
+    let program = target.join("paths").join("quietcore-paths");
     let names = capture(workspace.program(&program).arg("--list"))?;
     let mut counted = Vec::new();
     for name in names.lines() {

@@ -247,9 +247,20 @@ pub(super) const TURNS: &[Mutant] = &[
         name: "high-kicks-overlooked",
         rule: "a kick of a CPU from 64 on alone is something to do",
         file: "crates/core/src/actions.rs",
-        right: "self.kicks == 0 && self.first == self.more.len() && self.alarm",
-        wrong: "self.kicks == 0 && self.alarm",
+        right: "                && self.listed == 0\n                && self.first == self.more.len()\n",
+        wrong: "",
         killers: &[Test(Units, "actions::tests::kicks_of_every_word_come_out_in_order")],
+    },
+    Mutant {
+        name: "listed-kicks-forgotten",
+        rule: "kicks that were listed are kept when there are more than few",
+        file: "crates/core/src/actions.rs",
+        right: "few.into_iter().chain([cpu]).for_each",
+        wrong: "few.into_iter().chain([cpu]).skip(1).for_each",
+        killers: &[
+            Test(Units, "actions::tests::kicks_of_every_word_come_out_in_order"),
+            Test(Units, "actions::tests::few_kicks_are_listed"),
+        ],
     },
     Mutant {
         name: "more-than-is-left",

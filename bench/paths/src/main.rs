@@ -1,4 +1,4 @@
-//! `paths`: the runtime's hot paths, each in a loop, for a tool that counts instructions.
+//! `quietcore-paths`: the runtime's hot paths, each in a loop, for a tool that counts instructions.
 //!
 //! One thread drives lane 0 of 0 and 1. A tick is a second long and nothing is ever late, so that no round
 //! does more than the one before, however slow the tool makes it. Prints no figures: what counts is the
