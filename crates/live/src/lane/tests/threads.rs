@@ -28,7 +28,9 @@ fn a_thread_is_pinned_when_asked() {
         assert_eq!((lane.pin_thread(Pinning::Always), mask()), (true, only(1)));
     };
     std::thread::spawn(check).join().expect("no panic");
-    assert!(machine.notes().is_empty());
+    // The machine's own threads may lack a priority.
+    let not_pinned = |note: &StartNote| matches!(note, StartNote::NotPinned { .. });
+    assert!(!machine.notes().iter().any(not_pinned));
     machine.shutdown();
 }
 
