@@ -28,6 +28,9 @@ type Figure = (String, f64);
 
 /// Why they cannot be counted here.
 pub(crate) fn is_missing() -> Option<&'static str> {
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
+        return Some("needs two CPUs: one of two lanes is isolated");
+    }
     (!is_installed("valgrind")).then_some("needs valgrind: install it from your distribution")
 }
 

@@ -88,7 +88,7 @@ pub(super) fn bench(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure>
         command.env("CARGO_TARGET_DIR", workspace.target.join("bench"));
         run(&mut command, "mend it in bench/; bench/README.md says how each peer is driven")
     };
-    run_in(&["clippy"], &["--all-targets", "--", "-D", "warnings"])?;
+    run_in(&["clippy"], &["--workspace", "--all-targets", "--", "-D", "warnings"])?;
     run_in(&["test", "-q", "--release"], &[])?;
     run_in(&["run", "-q", "--release"], &["--bin", "peers", "--", "--quick", "--rounds", "1"])
 }

@@ -105,9 +105,9 @@ impl Cpu {
     /// Ends a wait, if there was one. Call it between any two pieces of work, at least once per tick; the
     /// thread that does not for [`stall_after`](crate::MachineBuilder::stall_after) is taken for stuck.
     ///
-    /// Cost when nothing is due: a look at the clock and a few loads; once per tick a look at the
-    /// neighbours. On an isolated CPU a few loads; with timers armed a reading of the cycle counter. Does
-    /// nothing once the machine was shut down.
+    /// Cost when nothing is due: a reading of the cycle counter and a few loads; once per tick a look at the
+    /// clock and at the neighbours. On an isolated CPU with nothing armed the loads alone. Does nothing once
+    /// the machine was shut down.
     ///
     /// # Panics
     /// Never because of user code: its panics are caught and counted, or end the process

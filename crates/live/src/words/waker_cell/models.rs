@@ -129,6 +129,7 @@ fn a_poll_against_the_runner() {
 fn a_waker_left_before_the_arm() {
     let found = ends(|| {
         let base = Base::armed();
+        // Relaxed: the runner does not exist yet.
         base.timer.place.store(IDLE, Ordering::Relaxed);
         let runner = loom::thread::spawn({
             let base = Arc::clone(&base);
