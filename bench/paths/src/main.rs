@@ -33,22 +33,29 @@ struct Args {
 }
 
 const TICK: Duration = Duration::from_secs(1);
+/// Of paths that wait for ticks.
+const SHORT_TICK: Duration = Duration::from_millis(1);
 /// Far behind the end of the run, in a level of the wheel that is not the finest.
 const FAR: Duration = Duration::from_secs(1000);
 
 struct Path {
     name: &'static str,
     is_isolated: bool,
+    tick: Duration,
     run: fn(&mut Lane, u32),
 }
 
 impl Path {
     const fn new(name: &'static str, run: fn(&mut Lane, u32)) -> Self {
-        Self { name, is_isolated: false, run }
+        Self { name, is_isolated: false, tick: TICK, run }
     }
 
     const fn isolated(name: &'static str, run: fn(&mut Lane, u32)) -> Self {
         Self { is_isolated: true, ..Self::new(name, run) }
+    }
+
+    const fn short(name: &'static str, run: fn(&mut Lane, u32)) -> Self {
+        Self { tick: SHORT_TICK, ..Self::new(name, run) }
     }
 }
 
@@ -59,7 +66,10 @@ struct Lane {
     far: Nanos,
 }
 
-const PATHS: [Path; 17] = [
+/// How many timers are due in one turn.
+const MANY: u32 = 64;
+
+const PATHS: [Path; 19] = [
     Path::new("arm_at", |lane, rounds| pairs(lane.machine, lane.far, rounds)),
     Path::new("arm_after", |lane, rounds| {
         let timer = lane.machine.timer(TimerOptions::new(), |_| ());
@@ -121,6 +131,31 @@ const PATHS: [Path; 17] = [
             assert_eq!(lane.cpu.turn().ran, 1, "it was due");
         }
     }),
+    Path::short("expire_callbacks", |lane, rounds| {
+        let timers: Vec<_> = (0..MANY).map(|_| lane.machine.timer(TimerOptions::new(), |_| ())).collect();
+        for _ in 0..rounds / MANY {
+            let soon = lane.soon();
+            for timer in &timers {
+                let _ = black_box(timer.arm_at(soon));
+            }
+            lane.expire_all(MANY);
+        }
+    }),
+    Path::short("expire_futures", |lane, rounds| {
+        let mut context = Context::from_waker(Waker::noop());
+        lane.entered(|lane| {
+            let mut sleeps: Vec<_> = (0..MANY).map(|_| Box::pin(sleep(FAR))).collect();
+            for _ in 0..rounds / MANY {
+                let soon = Instant::from(lane.soon());
+                let mut armed = 0;
+                for sleep in &mut sleeps {
+                    sleep.as_mut().reset(soon);
+                    armed += u32::from(black_box(sleep.as_mut().poll(&mut context)).is_pending());
+                }
+                lane.expire_all(armed);
+            }
+        });
+    }),
     Path::new("turn", |lane, rounds| lane.turns(rounds)),
     Path::isolated("isolated_turn", |lane, rounds| lane.turns(rounds)),
     Path::isolated("isolated_turn_armed", |lane, rounds| {
@@ -171,10 +206,10 @@ impl Future for Yields {
 }
 
 impl Lane {
-    fn start(is_isolated: bool) -> Result<Self, Box<dyn Error>> {
+    fn start(path: &Path) -> Result<Self, Box<dyn Error>> {
         let lanes = "0-1".parse()?;
-        let mut builder = Machine::builder().lanes(lanes).tick(TICK).stall_after(Duration::MAX);
-        if is_isolated {
+        let mut builder = Machine::builder().lanes(lanes).tick(path.tick).stall_after(Duration::MAX);
+        if path.is_isolated {
             builder = builder.isolated("0".parse()?);
         }
         let machine = builder.start()?;
@@ -192,6 +227,21 @@ impl Lane {
     fn entered(&mut self, run: impl FnOnce(&mut Self)) {
         let _entered = self.machine.enter();
         run(self);
+    }
+
+    /// When [`MANY`] timers will have been armed, but at the beginning.
+    fn soon(&self) -> Nanos {
+        Nanos(self.machine.now().0 + 3 * SHORT_TICK.as_nanos() as u64)
+    }
+
+    /// Waits for the timers that were armed for [`soon`](Self::soon), and runs them: in one turn, but at the
+    /// beginning, when a tool is slow.
+    fn expire_all(&mut self, armed: u32) {
+        thread::sleep(5 * SHORT_TICK);
+        let mut ran = 0;
+        while ran < armed {
+            ran += self.cpu.turn().ran;
+        }
     }
 
     fn turns(&mut self, rounds: u32) {
@@ -228,7 +278,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let path = PATHS.iter().find(|one| one.name == path).expect("the parser knows them");
-    match Lane::start(path.is_isolated) {
+    match Lane::start(path) {
         Ok(mut lane) => {
             (path.run)(&mut lane, rounds);
             ExitCode::SUCCESS

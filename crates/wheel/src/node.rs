@@ -9,8 +9,8 @@ use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;
 
-/// Stands for "in no bucket".
-const IDLE: u32 = u32::MAX;
+/// Stands for "in no bucket"; beyond every bucket's number.
+const IDLE: u16 = u16::MAX;
 
 /// What a wheel keeps in each timer. `R` names a timer: an address or an index.
 pub struct Links<R> {
@@ -19,7 +19,9 @@ pub struct Links<R> {
     pub(crate) previous: Cell<Option<R>>,
     /// As asked for, in ticks. Says nothing while the timer is idle.
     expires: Cell<Tick>,
-    bucket: Cell<u32>,
+    /// Where the third node behind this one was when this one was linked: a [hint](Nodes::hint).
+    pub(crate) ahead: Cell<u32>,
+    bucket: Cell<u16>,
     precision: Cell<Precision>,
 }
 
@@ -30,6 +32,7 @@ impl<R> Links<R> {
             next: Cell::new(None),
             previous: Cell::new(None),
             expires: Cell::new(Tick(0)),
+            ahead: Cell::new(0),
             bucket: Cell::new(IDLE),
             precision: Cell::new(precision),
         }
@@ -46,7 +49,7 @@ impl<R> Links<R> {
     }
 
     #[inline]
-    pub(crate) fn bucket(&self) -> u32 {
+    pub(crate) fn bucket(&self) -> u16 {
         self.bucket.get()
     }
 
@@ -56,7 +59,7 @@ impl<R> Links<R> {
     }
 
     #[inline]
-    pub(crate) fn set_bucket(&self, bucket: u32) {
+    pub(crate) fn set_bucket(&self, bucket: u16) {
         self.bucket.set(bucket);
     }
 

@@ -5,7 +5,8 @@
 //! [`Slots`](crate::Slots) of the safe interface are reached by index. Queues are written once, for both. All
 //! links are `Cell`s, so a node is only ever shared.
 //!
-//! This is the one file of the crate with `unsafe` in it: making a [`NodeRef`] and following it. One owner
+//! This is the one file of the crate with `unsafe` in it: making a [`NodeRef`], following it, and asking the
+//! processor for the memory of one. One owner
 //! at a time uses a queue and its nodes; a caller that shares a queue brings the lock.
 #![allow(unsafe_code, reason = "a node reached by address has the validity that its owner promised")]
 
@@ -22,6 +23,42 @@ pub trait Nodes {
 
     /// The node that `node` names.
     fn get(&self, node: Self::Ref) -> &Self::Node;
+
+    /// Where the node is that `find` finds, for [`prefetch`](Self::prefetch); 0 if there is none. It may
+    /// outlive the node, so it is never followed. As it comes this is 0 for every node, and none is looked
+    /// for.
+    #[inline]
+    fn hint(&self, find: impl FnOnce() -> Option<Self::Ref>) -> u32 {
+        let _ = find;
+        0
+    }
+
+    /// The node that gave `hint` will be needed soon, if it is still there; `other` is one of the same kind.
+    #[inline]
+    fn prefetch(&self, other: Self::Ref, hint: u32) {
+        let _ = (other, hint);
+    }
+}
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Lines of a node, and of what its owner keeps behind it for the time when it is due.
+const PREFETCHED: usize = 3;
+
+/// Asks the processor to load the line at `address`, whatever is there. Nothing where the compiler offers no
+/// such instruction.
+#[inline]
+fn prefetch_line(address: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the instruction accesses no memory as far as the program can tell, and faults at no
+        // address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(core::ptr::without_provenance(address)) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
 }
 
 /// Nodes that are reached by address. Holds nothing.
@@ -36,6 +73,23 @@ impl<N> Nodes for Pinned<N> {
         // SAFETY: the maker of the `NodeRef` promised in `NodeRef::new` that the node stays valid for
         // shared access while a queue links it, during this call, and while the result is in use.
         unsafe { node.0.as_ref() }
+    }
+
+    /// Its cache line, without what all of a heap's lines have in common.
+    #[inline]
+    fn hint(&self, find: impl FnOnce() -> Option<NodeRef<N>>) -> u32 {
+        find().map_or(0, |node| (node.0.as_ptr().addr() / LINE) as u32)
+    }
+
+    #[inline]
+    fn prefetch(&self, other: NodeRef<N>, hint: u32) {
+        if hint == 0 {
+            return;
+        }
+        let high = (other.0.as_ptr().addr() / LINE) & !(u32::MAX as usize);
+        for line in 0..PREFETCHED {
+            prefetch_line(((high | hint as usize) + line) * LINE);
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub enum Precision {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The bucket: `level * BUCKETS + position`.
-    pub bucket: u32,
+    pub bucket: u16,
     /// When the bucket is due.
     pub expiry: Tick,
 }
@@ -123,7 +123,7 @@ impl<const LEVELS: usize, const BUCKETS: usize> Shape<LEVELS, BUCKETS> {
             return Self::place_at(expires.0, Self::level_of(delay), precision);
         }
         if expires.is_before(clock) {
-            return Placement { bucket: (clock.0 & Self::POSITIONS) as u32, expiry: clock };
+            return Placement { bucket: (clock.0 & Self::POSITIONS) as u16, expiry: clock };
         }
         Self::place_at(clock.plus(Self::LONGEST).0, LEVELS as u32 - 1, precision)
     }
@@ -138,7 +138,7 @@ impl<const LEVELS: usize, const BUCKETS: usize> Shape<LEVELS, BUCKETS> {
             Precision::Tick => expires.wrapping_add(1) >> shift,
         };
         let bucket = level as u64 * BUCKETS as u64 + (granule & Self::POSITIONS);
-        Placement { bucket: bucket as u32, expiry: Tick(granule << shift) }
+        Placement { bucket: bucket as u16, expiry: Tick(granule << shift) }
     }
 
     /// The first tick, not before `clock`, at which the bucket at `position` of `level` is due.

@@ -16,6 +16,22 @@ const PROPERTIES: &[Killer] = &[Killer::All(Suite::Properties)];
 
 pub(super) const RULES: &[Mutant] = &[
     Mutant {
+        name: "knows-none-ahead",
+        rule: "a timer knows where the third one behind it is",
+        file: LIST,
+        right: "links.ahead.set(nodes.hint(third));",
+        wrong: "links.ahead.set(0);",
+        killers: &[Killer::Test(Suite::Properties, "hints::what_comes_next_is_asked_for")],
+    },
+    Mutant {
+        name: "asks-for-itself",
+        rule: "with each timer that is taken out the memory of the fourth behind it is asked for",
+        file: LIST,
+        right: "nodes.prefetch(first, nodes.links(first).ahead.get());",
+        wrong: "nodes.prefetch(first, nodes.links(node).ahead.get());",
+        killers: &[Killer::Test(Suite::Properties, "hints::what_comes_next_is_asked_for")],
+    },
+    Mutant {
         name: "boundary-64",
         rule: "a level gives up its last bucket: it ends at 63, not 64",
         file: SHAPE,
@@ -67,7 +83,7 @@ pub(super) const RULES: &[Mutant] = &[
         name: "past-is-next",
         rule: "a timer for the past is due at the clock, not a tick later",
         file: SHAPE,
-        right: "return Placement { bucket: (clock.0 & Self::POSITIONS) as u32, expiry: clock };",
+        right: "return Placement { bucket: (clock.0 & Self::POSITIONS) as u16, expiry: clock };",
         wrong: "return Self::place_at(clock.0, 0, precision);",
         killers: PROPERTIES,
     },

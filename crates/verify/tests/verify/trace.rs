@@ -33,7 +33,7 @@ impl Start {
     }
 
     /// The bucket, and when it is due.
-    pub(crate) fn place(&self) -> (u32, u64) {
+    pub(crate) fn place(&self) -> (u16, u64) {
         let place = Shape::<9, 64>::place(Tick(self.clock), Tick(self.expires), Precision::Coarse);
         (place.bucket, place.expiry.0)
     }

@@ -18,9 +18,13 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
                 let is_marked = self.occupied[level] & (1 << position) != 0;
                 assert_eq!(is_marked, list.first.is_some(), "bit of level {level}, bucket {position}");
                 let due = Shape::<LEVELS, BUCKETS>::due(self.clock, level, position);
-                let number = (level * BUCKETS + position) as u32;
+                let number = level * BUCKETS + position;
                 self.check_list(list.first, |links| {
-                    assert_eq!(links.bucket(), number, "a timer in bucket {number} knows another one (W5)");
+                    assert_eq!(
+                        usize::from(links.bucket()),
+                        number,
+                        "a timer in bucket {number} knows another one (W5)"
+                    );
                     self.check_lateness(links, level, due);
                 });
                 if is_marked && first.is_none_or(|first| due.is_before(first)) {

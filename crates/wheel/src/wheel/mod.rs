@@ -218,7 +218,7 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
         let links = self.nodes.links(node);
         links.set_expires(expires);
         links.set_bucket(place.bucket);
-        let bucket = place.bucket as usize;
+        let bucket = usize::from(place.bucket);
         if self.buckets.as_flattened_mut()[bucket].push_front(&self.nodes, node) {
             self.occupied[bucket / BUCKETS] |= 1 << (bucket % BUCKETS);
         }
@@ -234,7 +234,7 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
     /// Takes a node out of its list, if it is in one; returns whether it was.
     #[inline]
     fn detach(&mut self, node: N::Ref) -> bool {
-        let number = self.nodes.links(node).bucket() as usize;
+        let number = usize::from(self.nodes.links(node).bucket());
         // The number of an idle node is beyond all buckets.
         let Some(bucket) = self.buckets.as_flattened_mut().get_mut(number) else { return false };
         if unlink(&self.nodes, node, bucket, &mut self.expired) {

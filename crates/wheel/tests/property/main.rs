@@ -12,6 +12,7 @@
 
 mod exact;
 mod exhaustive;
+mod hints;
 mod keys;
 mod oracle;
 mod precision;
