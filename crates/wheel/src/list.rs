@@ -5,6 +5,10 @@
 
 use crate::node::{Links, WheelNodes};
 
+/// How far behind a node the one is that it has a hint of: as many as are taken out while memory is waited for.
+/// A node that is put in front looks through that many, which were used a moment ago.
+const AHEAD: usize = 5;
+
 /// A list, known by its first node. Every operation costs O(1).
 ///
 /// `previous` of the first node is the last one, so that two lists can be joined.
@@ -29,8 +33,8 @@ impl<R: Copy + PartialEq> NodeList<R> {
             return true;
         };
         let first = nodes.links(first);
-        let third = || nodes.links(first.next.get()?).next.get();
-        links.ahead.set(nodes.hint(third));
+        let ahead = || (2..AHEAD).try_fold(first, |links, _| links.next.get().map(|node| nodes.links(node)));
+        links.ahead.set(nodes.hint(|| ahead()?.next.get()));
         links.previous.set(first.previous.get());
         first.previous.set(Some(node));
         false
@@ -53,7 +57,7 @@ impl<R: Copy + PartialEq> NodeList<R> {
         }
     }
 
-    /// Asks for the memory of the fourth behind this one. A long list of timers is one cache miss after the
+    /// Asks for the memory of the sixth behind this one. A long list of timers is one cache miss after the
     /// other: each was last used when it was armed, and says where the next one is. A node that has left the
     /// list since makes a hint useless, no more.
     #[inline]

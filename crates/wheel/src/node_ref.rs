@@ -43,8 +43,11 @@ pub trait Nodes {
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Lines of a node, and of what its owner keeps behind it for the time when it is due.
-const PREFETCHED: usize = 3;
+/// Bytes in front of a node, where an owner may count references.
+const IN_FRONT: usize = 16;
+
+/// Lines of these bytes, of a node, and of what its owner keeps behind it for the time when it is due.
+const PREFETCHED: usize = 4;
 
 /// Asks the processor to load the line at `address`, whatever is there. Nothing where the compiler offers no
 /// such instruction.
@@ -75,10 +78,10 @@ impl<N> Nodes for Pinned<N> {
         unsafe { node.0.as_ref() }
     }
 
-    /// Its cache line, without what all of a heap's lines have in common.
+    /// The first cache line, without what all of a heap's lines have in common.
     #[inline]
     fn hint(&self, find: impl FnOnce() -> Option<NodeRef<N>>) -> u32 {
-        find().map_or(0, |node| (node.0.as_ptr().addr() / LINE) as u32)
+        find().map_or(0, |node| (node.0.as_ptr().addr().saturating_sub(IN_FRONT) / LINE) as u32)
     }
 
     #[inline]
