@@ -5,8 +5,8 @@
 
 use crate::node::{Links, WheelNodes};
 
-/// How far behind a node the one is that it has a hint of: as many as are taken out while memory is waited for.
-/// A node that is put in front looks through that many, which were used a moment ago.
+/// How far behind a node the one is that it has a hint of: as many as are taken out while memory is waited
+/// for. A node that is put in front looks through that many, which were used a moment ago.
 const AHEAD: usize = 5;
 
 /// A list, known by its first node. Every operation costs O(1).
