@@ -18,6 +18,7 @@ use super::{Base, BaseId, BaseKind, ExactId, ExactRef, ExpiryChange, TimerId, Ti
 use crate::lock::RawLock;
 use crate::sync::interleave;
 use crate::{Context, CpuId, Nanos};
+use core::num::NonZeroUsize;
 
 /// The right to hand out what a base has collected. Its holder gives it back by popping until there is
 /// nothing left, or by [`Bases::release`]; else no CPU runs that base until it is revoked.
@@ -55,7 +56,8 @@ impl<T> Clone for TimerName<T> {
 #[derive(Debug)]
 #[must_use = "a timer that never finishes never runs again"]
 pub struct ExpiredTimer<T> {
-    due: Due<T>,
+    /// Only compared: the timer may be gone.
+    address: NonZeroUsize,
     payload: T,
     name: TimerName<T>,
     expires: Nanos,
@@ -183,11 +185,7 @@ impl<T: Copy> Base<T> {
     }
 
     /// The next timer to run, and what `take` made of it. Without one the token is gone.
-    fn pop<R>(
-        &mut self,
-        token: &RunnerToken,
-        take: impl FnOnce(&Run<T>) -> R,
-    ) -> (Option<(Run<T>, R)>, ExpiryChange) {
+    fn pop<R>(&mut self, token: &RunnerToken, take: impl FnOnce(&Run<T>) -> R) -> (Option<R>, ExpiryChange) {
         if !self.is_held_by(token) {
             return (None, ExpiryChange::default());
         }
@@ -221,7 +219,7 @@ impl<T: Copy> Base<T> {
             while taken < room
                 && let Some(due) = self.queues.pop_collected_detached()
             {
-                let _ = self.begin(due, token.cpu, &mut take);
+                self.begin(due, token.cpu, &mut take);
                 taken += 1;
             }
         }
@@ -229,7 +227,7 @@ impl<T: Copy> Base<T> {
     }
 
     #[inline]
-    fn begin<R>(&mut self, due: Due<T>, runner: CpuId, take: impl FnOnce(&Run<T>) -> R) -> (Run<T>, R) {
+    fn begin<R>(&mut self, due: Due<T>, runner: CpuId, take: impl FnOnce(&Run<T>) -> R) -> R {
         let shared = due.shared();
         let word = shared.word.load();
         let is_detached = word.has(TimerWord::DETACHED);
@@ -244,7 +242,7 @@ impl<T: Copy> Base<T> {
         // The last access to the timer: a callback may end it; of a detached one its owner, once it sees
         // this. Model: `base::models::taken_before_it_is_idle`.
         shared.word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));
-        (run, taken)
+        taken
     }
 
     /// The run of a timer has ended, on a base that still takes timers. One that waited for that is due at
@@ -276,7 +274,7 @@ impl<T: Copy> Base<T> {
     }
 
     pub(super) fn end_record(&mut self, expired: &ExpiredTimer<T>) -> (Wait<T>, bool) {
-        let end = self.runs.end(expired.due.address());
+        let end = self.runs.end(expired.address);
         end.expect("a run ends once, on the base where it began")
     }
 
@@ -322,9 +320,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         context: Context,
         take: impl FnOnce(T, TimerName<T>) -> R,
     ) -> Popped<T, R> {
-        let take = |run: &Run<T>| take(run.payload, self.name(run));
-        let (run, change) = self.lock(token.base, context.own_cpu()).pop(token, take);
-        self.popped(run, change, token)
+        let mut base = self.lock(token.base, context.own_cpu());
+        let (expired, change) = base.pop(token, self.handing_out(token, take));
+        drop(base);
+        interleave!(BeforeRun);
+        Popped { expired, change }
     }
 
     /// Up to `room` further timers, if they are detached: `take` is called with each, under the lock.
@@ -344,22 +344,26 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         self.lock(token.base, context.own_cpu()).release(&token)
     }
 
+    /// What is known of a run that begins, for the holder of `token`, and what `take` makes of its timer.
     #[inline]
-    fn popped<R>(&self, run: Option<(Run<T>, R)>, change: ExpiryChange, token: &RunnerToken) -> Popped<T, R> {
-        interleave!(BeforeRun);
-        let expired = run.map(|(run, taken)| {
+    fn handing_out<R>(
+        &self,
+        token: &RunnerToken,
+        take: impl FnOnce(T, TimerName<T>) -> R,
+    ) -> impl FnOnce(&Run<T>) -> (ExpiredTimer<T>, R) {
+        move |run| {
             let expired = ExpiredTimer {
-                due: run.due,
+                address: run.due.address(),
                 payload: run.payload,
-                name: self.name(&run),
+                name: self.name(run),
                 expires: run.due.expires(self.length),
                 base: token.base,
                 runner: token.cpu,
                 is_detached: run.is_detached,
             };
+            let taken = take(run.payload, expired.name);
             (expired, taken)
-        });
-        Popped { expired, change }
+        }
     }
 
     #[inline]
@@ -435,8 +439,9 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
         // What has waited for the end is for the holder of the token: no other one is given.
         let (_, end) = base.end(&expired, context.now(), false);
-        let (run, change) = base.pop(token, |run| take(run.payload, self.name(run)));
+        let (expired, change) = base.pop(token, self.handing_out(token, take));
         drop(base);
-        Ok(self.popped(run, end.and(change), token))
+        interleave!(BeforeRun);
+        Ok(Popped { expired, change: end.and(change) })
     }
 }

@@ -13,6 +13,7 @@ use crate::{Actions, CpuId, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// A base is due earlier than was known: if its CPU is idle, the hierarchy or the CPU must learn of it.
+    #[inline]
     pub(super) fn publish_change(&self, base: BaseId, change: ExpiryChange, actions: &mut Actions) {
         if change.must_publish() {
             self.publish_first(base, Promptness::Tick, actions);

@@ -233,7 +233,6 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     /// wait beyond it, awake or idle: the base was adopted meanwhile, or the timer is due again, and `runner`
     /// was marked absent. Tests: `hotplug::an_heir_is_told_of_an_exact_timer_that_ran`,
     /// `absence::an_exact_timer_that_was_due_while_it_ran_is_told`.
-    #[inline]
     fn publish_end(&self, base: BaseId, runner: CpuId, change: ExpiryChange, actions: &mut Actions) {
         self.publish_change(base, change, actions);
         if change.is_exact_first && base.cpu != runner {
@@ -250,7 +249,17 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     fn after_run(&self, end: RunEnd, runner: CpuId, at: At<'_>) {
         let RunEnd { began, base, change } = end;
         let is_own = began.cpu == runner && base.cpu == runner;
-        let may_leave = base.kind.is_pullable() && (!is_own || change.leaves);
+        if is_own && !change.leaves {
+            self.publish_change(base, change, at.actions);
+        } else {
+            self.after_run_elsewhere(base, runner, change, at);
+        }
+    }
+
+    /// The same of one that did not stay on the bases of its runner.
+    #[inline(never)]
+    fn after_run_elsewhere(&self, base: BaseId, runner: CpuId, change: ExpiryChange, at: At<'_>) {
+        let may_leave = base.kind.is_pullable();
         if !may_leave || !self.leave_nothing_behind(base.cpu, at.now, at.actions) {
             self.publish_end(base, runner, change, at.actions);
         }
