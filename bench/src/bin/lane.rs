@@ -1,10 +1,10 @@
 //! `lane`: what a lane's own steps cost: turns, idling without the wait, arming and cancelling on it.
 //!
 //! One thread drives one of two lanes, the other lane sleeps. Nanoseconds per step, the median of the rounds,
-//! in each of which every row is measured once. Rows that end in `walk` are timed one by one, because a lane
-//! walks the hierarchy only when it expects to rest for longer than a tick: what two readings of the clock
-//! cost is taken off, and what the lane said it would do is checked. Two rows are no steps of a lane, but for
-//! comparison: the clock, and a mutex of the standard library.
+//! in each of which every row is measured once, in stretches between which the lane turns. Rows that end in
+//! `walk` are timed one by one, because a lane walks the hierarchy only when it expects to rest for longer than
+//! a tick: what two readings of the clock cost is taken off, and what the lane said it would do is checked. Two
+//! rows are no steps of a lane, but for comparison: the clock, and a mutex of the standard library.
 
 use clap::Parser;
 use quietcore_bench::machine::Machine as Host;
@@ -31,8 +31,10 @@ struct Args {
     json: bool,
 }
 
-/// Steps of a row that are timed together.
+/// Steps of a row.
 const STEPS: u32 = 200_000;
+/// Steps that are timed together. Between two stretches the lane turns: it would count as stuck after 2 ms.
+const STRETCH: u32 = 4_000;
 /// Walks that are timed one by one.
 const WALKS: usize = 40;
 /// A rest that a lane walks the hierarchy for.
@@ -41,7 +43,7 @@ const LONG_REST: Duration = Duration::from_millis(6);
 /// A row: its name, and what it measures, in ns.
 type Row = (&'static str, fn(&mut Lane) -> Result<f64, Box<dyn Error>>);
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 13] = [
     ("a look at the clock", |lane| Ok(lane.each(|cpu| _ = black_box(cpu.machine().now())))),
     ("a mutex, locked and unlocked", |lane| {
         let mutex = Mutex::new(0_u64);
@@ -69,6 +71,7 @@ const ROWS: [Row; 12] = [
             black_box(timer.cancel());
         }))
     }),
+    ("the same, marked as stuck", |lane| lane.stuck_pairs()),
     ("arm_after and cancel", |lane| {
         let timer = lane.machine.timer(TimerOptions::new(), |_| {});
         Ok(lane.each(|_| {
@@ -95,12 +98,12 @@ struct Lane {
     cpu: Cpu,
 }
 
-fn each(mut step: impl FnMut()) -> f64 {
+fn each(steps: u32, mut step: impl FnMut()) -> f64 {
     let start = Instant::now();
-    for _ in 0..STEPS {
+    for _ in 0..steps {
         step();
     }
-    start.elapsed().as_nanos() as f64 / f64::from(STEPS)
+    start.elapsed().as_nanos() as f64 / f64::from(steps)
 }
 
 impl Lane {
@@ -130,9 +133,33 @@ impl Lane {
         Nanos(self.machine.now().0 + 3_600_000_000_000)
     }
 
+    /// The mean of stretches between which the lane turns.
     fn each(&mut self, mut step: impl FnMut(&mut Cpu)) -> f64 {
+        let stretches = STEPS / STRETCH;
+        let all = (0..stretches).map(|_| {
+            let _ = self.cpu.turn();
+            each(STRETCH, || step(&mut self.cpu))
+        });
+        all.sum::<f64>() / f64::from(stretches)
+    }
+
+    /// Pairs on a lane that has not turned for long: others look after its timers, and learn of a first one.
+    fn stuck_pairs(&mut self) -> Result<f64, Box<dyn Error>> {
+        let timer = self.machine.timer(TimerOptions::new(), |_| {});
+        let (at, before) = (self.far(), self.machine.stalls().last().map(|report| report.number));
         let _ = self.cpu.turn();
-        each(|| step(&mut self.cpu))
+        let mut pair = || {
+            let _ = black_box(timer.arm_at(at));
+            black_box(timer.cancel());
+        };
+        let start = Instant::now();
+        while self.machine.stalls().last().map(|report| report.number) == before {
+            if start.elapsed() > Duration::from_secs(1) {
+                return Err("a lane that does not turn was not marked".into());
+            }
+            each(STRETCH, &mut pair);
+        }
+        Ok(each(STEPS, pair))
     }
 
     fn isolated<R>(&mut self, measure: impl FnOnce(&mut Self) -> R) -> R {
@@ -164,7 +191,7 @@ impl Lane {
 
     /// Long rests, of which only the ends are timed.
     fn walks(&mut self) -> Result<f64, Box<dyn Error>> {
-        let clock = each(|| _ = black_box(Instant::now()));
+        let clock = each(STEPS, || _ = black_box(Instant::now()));
         let mut nanos = Vec::with_capacity(WALKS);
         let mut rests = 0;
         while nanos.len() < WALKS {

@@ -59,6 +59,11 @@ pub const PROGRAMS: &[Program] = &[
         &["mode=lanes+callbacks"],
         "2 lanes; timers with callbacks in place of sleeps, those of pairs made beforehand; expire: coarse",
     ),
+    quietcore(
+        "calls, stuck",
+        &["mode=lanes+callbacks+stuck"],
+        "as quietcore calls, on lanes that do not turn meanwhile: others look after their timers",
+    ),
     tokio("tokio", &[], "multi_thread, one wheel for all workers; Sleep polled once and dropped; reset"),
     tokio("tokio eager", &["mode=eager"], "the same with enable_eager_driver_handoff, which is unstable"),
     tokio("tokio alt", &["mode=alt"], "enable_alt_timer, which is unstable: a wheel per worker"),

@@ -45,7 +45,12 @@ impl Stretches {
 }
 
 /// Calls `operation` with everything drawn, over and over for `time`.
-fn repeat<T: Copy>(time: Duration, drawn: &[T], mut operation: impl FnMut(T)) -> Stretches {
+fn repeat<R: Runtime, T: Copy>(
+    runtime: &R,
+    time: Duration,
+    drawn: &[T],
+    mut operation: impl FnMut(T),
+) -> Stretches {
     let mut stretches = Stretches::default();
     let start = Instant::now();
     let mut last = start;
@@ -53,9 +58,9 @@ fn repeat<T: Copy>(time: Duration, drawn: &[T], mut operation: impl FnMut(T)) ->
         for &one in drawn {
             operation(one);
         }
-        let now = Instant::now();
-        stretches.add(drawn.len(), now - last);
-        last = now;
+        stretches.add(drawn.len(), last.elapsed());
+        runtime.between_stretches();
+        last = Instant::now();
     }
     stretches
 }
@@ -83,12 +88,12 @@ where
         let kept = pending(runtime, others / threads, &mut delays);
         let drawn: Vec<T> = (0..DRAWN).map(|_| when(delays.far())).collect();
         let mut pair = pair();
-        repeat(time / 10, &drawn, &mut pair); // warm
+        repeat(runtime, time / 10, &drawn, &mut pair); // warm
         if barrier.wait().is_leader() {
             output::window_start();
         }
         barrier.wait();
-        let measured = repeat(time, &drawn, &mut pair);
+        let measured = repeat(runtime, time, &drawn, &mut pair);
         total.add(measured.operations);
         if barrier.wait().is_leader() {
             output::window_end(total.get());
@@ -157,8 +162,8 @@ pub fn rearm<R: Runtime>(runtime: &'static R, load: &Load) {
             let (which, delay) = (delays.below(bound) as usize, delays.far());
             runtime.rearm(slots[which].as_mut().as_pin_mut().expect("all are there"), delay);
         };
-        repeat(time / 10, &[(); DRAWN], &mut one);
-        repeat(time, &[(); DRAWN], &mut one).nanos()
+        repeat(runtime, time / 10, &[(); DRAWN], &mut one);
+        repeat(runtime, time, &[(); DRAWN], &mut one).nanos()
     });
     output::figure("ns", results.iter().sum::<f64>() / threads as f64);
 }

@@ -55,6 +55,10 @@ pub trait Runtime: Sized + Send + Sync + 'static {
         |at| poll_once(pin!(self.sleep_until(at)))
     }
 
+    /// What a job of this runtime that goes on for long does every now and then on its worker; not measured.
+    /// The default is nothing.
+    fn between_stretches(&self) {}
+
     /// Arms a timer for `at` that counts in `expired` when it expires, and is there until what this returns
     /// is dropped. `waker` counts there, too: the default is a boxed sleep that was polled with it.
     fn count_at(&'static self, at: Self::Moment, waker: &Waker, expired: &Arc<Count>) -> impl Send {

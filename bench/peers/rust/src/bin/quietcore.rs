@@ -3,18 +3,20 @@
 //! - `helper`: its futures under tokio's executor, whose own timers are off; a helper thread expires them;
 //! - `lanes`: the same futures under async-executor on two threads that are lanes and expire them themselves;
 //! - `exact`: the futures are exact to what the system's clock and wake-ups allow, not to a tick;
-//! - `callbacks`: timers with callbacks in place of sleeps; those of pairs are made beforehand.
+//! - `callbacks`: timers with callbacks in place of sleeps; those of pairs are made beforehand;
+//! - `stuck`: a lane that measures does not turn meanwhile, so it is marked as stuck.
 
 use async_executor::Executor;
 use quietcore_live::time::{self, Sleep};
 use quietcore_live::{Cpu, CpuId, CpuSet, Machine, Precision, TimerHandle, TimerOptions, lane::WaitBy};
-use quietcore_peers::load::{Load, Measure};
+use quietcore_peers::load::{Load, Measure, Place};
 use quietcore_peers::runtime::{Runtime, WORKERS, boxed, in_task, poll_once};
 use quietcore_peers::sync::{Bell, Count};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{read, write};
 use rustix::time::Timespec;
+use std::cell::RefCell;
 use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::process::ExitCode;
@@ -30,6 +32,17 @@ struct Peer {
     tokio: Option<tokio::runtime::Runtime>,
     exact: bool,
     callbacks: bool,
+    stuck: bool,
+}
+
+thread_local! {
+    /// Of the thread of a lane.
+    static LANE: RefCell<Option<Cpu>> = const { RefCell::new(None) };
+}
+
+/// Calls `step` with the lane of the present thread.
+fn on_lane<T>(step: impl FnOnce(&mut Cpu) -> T) -> Option<T> {
+    LANE.with_borrow_mut(|lane| lane.as_mut().map(step))
 }
 
 /// What a task wakes to be run: the lane that looks for tasks.
@@ -91,10 +104,10 @@ impl Peer {
 /// The thread of a lane: runs timers and tasks until the process ends.
 fn serve(machine: &'static Machine, cpu: CpuId, claimed: &mpsc::Sender<Result<(), String>>) {
     let answer = Cpu::claim_with(machine, cpu, WaitBy::KickFd).map_err(|error| error.to_string());
-    let mut cpu = match answer {
-        Ok(cpu) => cpu,
+    match answer {
+        Ok(cpu) => LANE.set(Some(cpu)),
         Err(error) => return claimed.send(Err(error)).expect("whoever starts lanes waits for them"),
-    };
+    }
     let descriptor = eventfd(0, EventfdFlags::NONBLOCK).expect("a descriptor is left");
     let look = Arc::new(Look { bell: Bell::default(), descriptor });
     let waker = Waker::from(Arc::clone(&look));
@@ -102,12 +115,12 @@ fn serve(machine: &'static Machine, cpu: CpuId, claimed: &mpsc::Sender<Result<()
     claimed.send(Ok(())).expect("whoever starts lanes waits for them");
     let _ = look.bell.ring(); // there may be tasks already
     loop {
-        let turned = cpu.turn();
+        let has_more = on_lane(|cpu| cpu.turn().has_more).expect("this thread claimed one");
         if look.bell.answer() {
             // 200 tasks at most; it rings if there are more.
             assert!(tasks.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        } else if !turned.has_more {
-            rest(&mut cpu, &look);
+        } else if !has_more {
+            let _ = on_lane(|cpu| rest(cpu, &look));
         }
     }
 }
@@ -141,6 +154,10 @@ impl Runtime for Peer {
     type Moment = time::Instant;
 
     fn absent(load: &Load) -> Option<&'static str> {
+        let measures_on_lanes = load.measure == Measure::ArmCancel && load.place == Place::Home;
+        if load.mode.contains("stuck") && !measures_on_lanes {
+            return Some("no lane measures there");
+        }
         let has = [Measure::ArmCancel, Measure::Expire, Measure::Periodic].contains(&load.measure);
         (load.mode.contains("callbacks") && !has).then_some("as for lanes")
     }
@@ -148,7 +165,7 @@ impl Runtime for Peer {
     fn start(load: &Load) -> Result<Self, String> {
         let parts: Vec<&str> = load.mode.split('+').collect();
         if let Some(part) =
-            parts.iter().find(|part| !["helper", "lanes", "exact", "callbacks"].contains(part))
+            parts.iter().find(|part| !["helper", "lanes", "exact", "callbacks", "stuck"].contains(part))
         {
             return Err(format!("there is no mode {part}"));
         }
@@ -156,7 +173,7 @@ impl Runtime for Peer {
             if parts.contains(&"lanes") { (Self::lanes()?, None) } else { Self::helper()? };
         machine.install_default().map_err(|error| error.to_string())?;
         let is = |mode| parts.contains(&mode);
-        Ok(Self { machine, tokio, exact: is("exact"), callbacks: is("callbacks") })
+        Ok(Self { machine, tokio, exact: is("exact"), callbacks: is("callbacks"), stuck: is("stuck") })
     }
 
     fn sleep(&self, delay: Duration) -> Sleep {
@@ -194,6 +211,12 @@ impl Runtime for Peer {
                 timer.arm_at(at).expect("the machine runs");
                 timer.cancel();
             }
+        }
+    }
+
+    fn between_stretches(&self) {
+        if !self.stuck {
+            let _ = on_lane(|cpu| cpu.turn());
         }
     }
 
