@@ -2,9 +2,10 @@
 //!
 //! One thread drives one of two lanes, the other lane sleeps. Nanoseconds per step, the median of the rounds,
 //! in each of which every row is measured once, in stretches between which the lane turns. Rows that end in
-//! `walk` are timed one by one, because a lane walks the hierarchy only when it expects to rest for longer than
-//! a tick: what two readings of the clock cost is taken off, and what the lane said it would do is checked. Two
-//! rows are no steps of a lane, but for comparison: the clock, and a mutex of the standard library.
+//! `walk` are timed one by one, because a lane walks the hierarchy only when it expects to rest for longer
+//! than a tick: what two readings of the clock cost is taken off, and what the lane said it would do is
+//! checked. Two rows are no steps of a lane, but for comparison: the clock, and a mutex of the standard
+//! library.
 
 use clap::Parser;
 use quietcore_bench::machine::Machine as Host;
