@@ -7,7 +7,11 @@ use crate::node::{Links, WheelNodes};
 
 /// How far behind a node the one is that it has a hint of: as many as are taken out while memory is waited
 /// for. A node that is put in front looks through that many, which were used a moment ago.
-const AHEAD: usize = 5;
+const AHEAD: usize = 6;
+
+/// How many are asked for at a time. A processor that has to look up where an address leads waits for that
+/// before it goes far; these are looked up together. No more than [`AHEAD`], as the hints are in nodes.
+pub(crate) const TOGETHER: u32 = 4;
 
 /// A list, known by its first node. Every operation costs O(1).
 ///
@@ -57,17 +61,25 @@ impl<R: Copy + PartialEq> NodeList<R> {
         }
     }
 
-    /// Asks for the memory of the sixth behind this one. A long list of timers is one cache miss after the
-    /// other: each was last used when it was armed, and says where the next one is. A node that has left the
-    /// list since makes a hint useless, no more.
     #[inline]
     pub(crate) fn pop_front(&mut self, nodes: &impl WheelNodes<Ref = R>) -> Option<R> {
         let node = self.first?;
         self.remove_first(nodes, nodes.links(node));
-        if let Some(first) = self.first {
-            nodes.prefetch(first, nodes.links(first).ahead.get());
-        }
         Some(node)
+    }
+
+    /// Asks for the memory of the [`TOGETHER`] nodes of which the first ones have hints. A long list of
+    /// timers is one cache miss after the other: each was last used when it was armed, and says where the
+    /// next one is. A node that has left the list since makes a hint useless, no more.
+    #[inline(never)]
+    pub(crate) fn prefetch(&self, nodes: &impl WheelNodes<Ref = R>) {
+        let mut next = self.first;
+        for _ in 0..TOGETHER {
+            let Some(node) = next else { return };
+            let links = nodes.links(node);
+            nodes.prefetch(node, links.ahead.get());
+            next = links.next.get();
+        }
     }
 
     #[inline]

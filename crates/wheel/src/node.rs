@@ -19,7 +19,7 @@ pub struct Links<R> {
     pub(crate) previous: Cell<Option<R>>,
     /// As asked for, in ticks. Says nothing while the timer is idle.
     expires: Cell<Tick>,
-    /// Where the fifth node behind this one was when this one was linked: a [hint](Nodes::hint).
+    /// Where the sixth node behind this one was when this one was linked: a [hint](Nodes::hint).
     pub(crate) ahead: Cell<u32>,
     bucket: Cell<u16>,
     precision: Cell<Precision>,

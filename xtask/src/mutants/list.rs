@@ -17,18 +17,18 @@ const PROPERTIES: &[Killer] = &[Killer::All(Suite::Properties)];
 pub(super) const RULES: &[Mutant] = &[
     Mutant {
         name: "knows-none-ahead",
-        rule: "a timer knows where the fifth one behind it is",
+        rule: "a timer knows where the sixth one behind it is",
         file: LIST,
         right: "links.ahead.set(nodes.hint(|| ahead()?.next.get()));",
         wrong: "links.ahead.set(0);",
         killers: &[Killer::Test(Suite::Properties, "hints::what_comes_next_is_asked_for")],
     },
     Mutant {
-        name: "asks-for-itself",
-        rule: "with each timer that is taken out the memory of the sixth behind it is asked for",
+        name: "asks-for-too-few",
+        rule: "the memory of several timers is asked for at a time",
         file: LIST,
-        right: "nodes.prefetch(first, nodes.links(first).ahead.get());",
-        wrong: "nodes.prefetch(first, nodes.links(node).ahead.get());",
+        right: "            next = links.next.get();\n        }",
+        wrong: "            next = None;\n        }",
         killers: &[Killer::Test(Suite::Properties, "hints::what_comes_next_is_asked_for")],
     },
     Mutant {

@@ -6,6 +6,7 @@
 //! a tick whose timers were all cancelled neither holds the clock back nor is collected.
 
 use super::Wheel;
+use crate::list::TOGETHER;
 use crate::node::WheelNodes;
 use crate::{Precision, Shape, Tick};
 
@@ -128,6 +129,10 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
         loop {
             let node = self.expired.first.filter(|node| is_wanted(*node))?;
             let _ = self.expired.pop_front(&self.nodes);
+            self.popped = self.popped.wrapping_add(1);
+            if self.popped.is_multiple_of(TOGETHER) {
+                self.expired.prefetch(&self.nodes);
+            }
             let links = self.nodes.links(node);
             let expires = links.expires();
             // The clock is at most one ahead of the present, so this timer's tick has passed.

@@ -71,6 +71,8 @@ pub struct Wheel<N: Nodes, const LEVELS: usize = 9, const BUCKETS: usize = 64> {
     buckets: [[NodeList<N::Ref>; BUCKETS]; LEVELS],
     /// Collected, not yet handed out, in the order of running.
     expired: NodeList<N::Ref>,
+    /// How many were taken out of `expired`, modulo 2^32.
+    popped: u32,
 }
 
 impl<N: Nodes, const LEVELS: usize, const BUCKETS: usize> fmt::Debug for Wheel<N, LEVELS, BUCKETS> {
@@ -116,6 +118,7 @@ impl<N: WheelNodes, const LEVELS: usize, const BUCKETS: usize> Wheel<N, LEVELS, 
             occupied: [0; LEVELS],
             buckets: [const { [const { NodeList::new() }; BUCKETS] }; LEVELS],
             expired: NodeList::new(),
+            popped: 0,
         }
     }
 

@@ -12,7 +12,9 @@ impl AsRef<Links<usize>> for Node {
 }
 
 /// Nodes by number. The hint of each is its number, and one more.
-struct Numbered([Node; 9]);
+struct Numbered([Node; COUNT]);
+
+const COUNT: usize = 20;
 
 impl Default for Numbered {
     fn default() -> Self {
@@ -41,19 +43,28 @@ impl Nodes for Numbered {
     }
 }
 
-/// Goal: with each timer that is taken out the one is asked for that comes six later, while there is one.
-/// Method: nine timers in one bucket, three times, the hints in the order in which they are given.
+/// Goal: with every fourth timer that is taken out four are asked for, those that come seven to ten later,
+/// as far as there are so many. Method: twenty timers in one bucket, three times, the hints in the order in
+/// which they are given.
 #[test]
 fn what_comes_next_is_asked_for() {
     let mut wheel = Wheel::<Numbered>::with_shape(Tick(0));
     for now in [10, 20, 30].map(Tick) {
-        for node in 0..9 {
+        for node in 0..COUNT {
             let _ = wheel.arm(node, now);
         }
         assert!(wheel.collect(now.plus(1)), "they are due");
-        let taken: Vec<_> = std::iter::from_fn(|| wheel.pop_collected()).collect();
-        assert_eq!(taken, [8, 7, 6, 5, 4, 3, 2, 1, 0], "the last armed first");
-        // With 8, the sixth behind it: that is 2, and its hint 3.
-        assert_eq!(ASKED_FOR.take(), [3, 2, 1, 0, 0, 0, 0, 0]);
+        for node in (0..COUNT).rev() {
+            assert_eq!(wheel.pop_collected(), Some(node), "the last armed first");
+            // With 16, the seventh behind it: that is 9, and its hint 10.
+            let expected: &[u32] = match node {
+                16 => &[10, 9, 8, 7],
+                12 => &[6, 5, 4, 3],
+                8 => &[2, 1, 0, 0],
+                4 => &[0; 4],
+                _ => &[],
+            };
+            assert_eq!(ASKED_FOR.take(), expected, "with {node}");
+        }
     }
 }
