@@ -6,8 +6,8 @@
 //! links are `Cell`s, so a node is only ever shared.
 //!
 //! This is the one file of the crate with `unsafe` in it: making a [`NodeRef`], following it, and asking the
-//! processor for the memory of one. One owner
-//! at a time uses a queue and its nodes; a caller that shares a queue brings the lock.
+//! processor for the memory of one. One owner at a time uses a queue and its nodes; a caller that shares a
+//! queue brings the lock.
 #![allow(unsafe_code, reason = "a node reached by address has the validity that its owner promised")]
 
 use core::fmt;
@@ -90,8 +90,9 @@ impl<N> Nodes for Pinned<N> {
             return;
         }
         let high = (other.0.as_ptr().addr() / LINE) & !(u32::MAX as usize);
+        let first = (high | hint as usize) * LINE;
         for line in 0..PREFETCHED {
-            prefetch_line(((high | hint as usize) + line) * LINE);
+            prefetch_line(first.wrapping_add(line * LINE));
         }
     }
 }
