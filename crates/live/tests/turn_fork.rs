@@ -16,6 +16,7 @@ use quietcore_live::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::future::{self, Future};
+use std::pin::pin;
 use std::process;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
@@ -439,6 +440,41 @@ fn no_timer_runs_behind_a_drop_that_forks() {
     }
     assert_eq!(state.outcome(2), Some(WELL));
     drop(lane);
+    machine.shutdown();
+}
+
+/// Goal: in a child that a callback has forked no task is told that the callback has returned: those that wait
+/// for it are the parent's. Method: the callback registers such a waiter, and forks.
+#[test]
+fn no_waiter_is_told_behind_a_callback_that_forks() {
+    struct OfParentOnly(u32);
+
+    impl Wake for OfParentOnly {
+        fn wake(self: Arc<Self>) {
+            if process::id() != self.0 {
+                exit(RAN);
+            }
+        }
+    }
+
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = start(Machine::builder().stall_after(Duration::MAX));
+    let mut lane = Cpu::claim(machine, CpuId::default()).expect("a free lane");
+    let (parent, state): (_, &'static Several) = (process::id(), Box::leak(Box::default()));
+    let timer = machine.timer(TimerOptions::new().pinned(), move |run| {
+        let waker = Waker::from(Arc::new(OfParentOnly(parent)));
+        let mut waiter = pin!(run.timer().cancel_and_wait());
+        assert!(waiter.as_mut().poll(&mut Context::from_waker(&waker)).is_pending(), "it runs");
+        state.run();
+    });
+    timer.arm_at(machine.now()).expect("it runs");
+    thread::sleep(3 * MILLI);
+    lane.turn();
+    if process::id() != parent {
+        exit(WELL);
+    }
+    assert_eq!(state.outcome(1), Some(WELL));
+    drop((timer, lane));
     machine.shutdown();
 }
 

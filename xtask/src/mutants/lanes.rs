@@ -207,11 +207,11 @@ pub(super) const LANES: &[Mutant] = &[
     },
     Mutant {
         name: "fork-turn-goes-on",
-        rule: "a child that a callback has forked runs none of its parent's timers",
+        rule: "a child that a callback has forked runs nothing of its parent's: no timer, and no waiter",
         file: "crates/live/src/machine/turn.rs",
         right: "if self.is_forked() {\n                // A child that the run has forked",
         wrong: "if false {\n                // A child that the run has forked",
-        killers: &[Test(Forks, "nothing_else_runs_in_a_child")],
+        killers: &[Test(Forks, "no_waiter_is_told_behind_a_callback_that_forks")],
     },
     Mutant {
         name: "fork-pass-goes-on",
@@ -252,14 +252,6 @@ pub(super) const LANES: &[Mutant] = &[
         right: "        if waited {\n            // A thread",
         wrong: "        if waited && self.0.state.is_running() {\n            // A thread",
         killers: &[Test(Tasks, "work::a_flush_ends_with_a_cancel")],
-    },
-    Mutant {
-        name: "donates-once-for-all",
-        rule: "a lane leaves its CPU to ksoftirqd once in each run of it, not once for ever",
-        file: "crates/core/src/softirq/rounds.rs",
-        right: "        of.donated = of.donated.intersection(begun);\n",
-        wrong: "",
-        killers: &[Test(Units, "softirq::rounds::tests::the_limit_brings_it_back")],
     },
     Mutant {
         name: "watches-the-lowest",

@@ -205,7 +205,7 @@ pub(super) const STOPPED_INSIDE: &[Mutant] = &[
         rule: "what is moved off an isolated CPU goes on if its new one leaves meanwhile",
         file: CONTROL,
         right: "                from = heir;\n            }\n",
-        wrong: "                from = heir;\n                return;\n            }\n",
+        wrong: "                from = heir;\n                return true;\n            }\n",
         killers: &[Test(Machine, "isolation::who_leaves_meanwhile_gets_nothing_from_an_isolated_cpu")],
     },
     Mutant {
