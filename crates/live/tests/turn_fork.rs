@@ -443,8 +443,8 @@ fn no_timer_runs_behind_a_drop_that_forks() {
     machine.shutdown();
 }
 
-/// Goal: in a child that a callback has forked no task is told that the callback has returned: those that wait
-/// for it are the parent's. Method: the callback registers such a waiter, and forks.
+/// Goal: in a child that a callback has forked no task is told that the callback has returned: those that
+/// wait for it are the parent's. Method: the callback registers such a waiter, and forks.
 #[test]
 fn no_waiter_is_told_behind_a_callback_that_forks() {
     struct OfParentOnly(u32);
