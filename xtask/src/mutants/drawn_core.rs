@@ -281,8 +281,8 @@ pub(super) const DRAWN_CORE: &[Mutant] = &[
         name: "leaves-where-it-began",
         rule: "a timer leaves the CPU on which it came to rest",
         file: "crates/core/src/machine/turn.rs",
-        right: "self.leave_nothing_behind(base.cpu, at.now, at.actions) {",
-        wrong: "self.leave_nothing_behind(began.cpu, at.now, at.actions) {",
+        right: "self.after_run_elsewhere(base, runner, change, at);",
+        wrong: "self.after_run_elsewhere(began, runner, change, at);",
         killers: &[Test(Machine, "isolation::what_ran_for_one_that_left_leaves")],
     },
     Mutant {
