@@ -43,6 +43,9 @@ steps of ci, in order (the names are for --skip):
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if words.iter().any(|word| matches!(*word, "--help" | "-h")) {
+        return help();
+    }
     match words.as_slice() {
         ["ci", rest @ ..] => match ci::options(rest) {
             Ok(options) => ci::run(&options),
@@ -61,13 +64,15 @@ fn main() -> ExitCode {
             Ok((choice, times)) => mutants::command(choice, times),
             Err(problem) => refuse(&problem),
         },
-        ["help" | "--help" | "-h"] => {
-            print!("{HELP}{}", ci::step_list());
-            ExitCode::SUCCESS
-        }
+        ["help"] => help(),
         [] => refuse("a command is missing"),
         [other, ..] => refuse(&format!("cannot do `{other}` with these arguments")),
     }
+}
+
+fn help() -> ExitCode {
+    print!("{HELP}{}", ci::step_list());
+    ExitCode::SUCCESS
 }
 
 /// Which mutants, and how often each killer is asked.
