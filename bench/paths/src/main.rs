@@ -1,8 +1,9 @@
 //! `quietcore-paths`: the runtime's hot paths, each in a loop, for a tool that counts instructions.
 //!
 //! One thread drives lane 0 of 0 and 1. A tick is a second long and nothing is ever late, so that no round
-//! does more than the one before, however slow the tool makes it. Prints no figures: what counts is the
-//! difference between many rounds and a few. `cargo xtask instructions` does that.
+//! does more than the one before, however slow the tool makes it; paths of timers that a tick makes due wait
+//! for short ones. Prints no figures: what counts is the difference between many rounds and a few. `cargo
+//! xtask instructions` does that.
 
 use clap::Parser;
 use quietcore_live::task::WorkOptions;
@@ -229,15 +230,15 @@ impl Lane {
         run(self);
     }
 
-    /// When [`MANY`] timers will have been armed, but at the beginning.
+    /// So far ahead that [`MANY`] timers can be armed before, also by a slow tool.
     fn soon(&self) -> Nanos {
-        Nanos(self.machine.now().0 + 3 * SHORT_TICK.as_nanos() as u64)
+        Nanos(self.machine.now().0 + 8 * SHORT_TICK.as_nanos() as u64)
     }
 
-    /// Waits for the timers that were armed for [`soon`](Self::soon), and runs them: in one turn, but at the
-    /// beginning, when a tool is slow.
+    /// Waits for the timers that were armed for [`soon`](Self::soon), and runs them: in one turn, unless a
+    /// tool needs longer for that than a turn may take.
     fn expire_all(&mut self, armed: u32) {
-        thread::sleep(5 * SHORT_TICK);
+        thread::sleep(10 * SHORT_TICK);
         let mut ran = 0;
         while ran < armed {
             ran += self.cpu.turn().ran;

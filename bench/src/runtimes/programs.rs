@@ -60,7 +60,7 @@ pub const PROGRAMS: &[Program] = &[
         "2 lanes; timers with callbacks in place of sleeps, those of pairs made beforehand; expire: coarse",
     ),
     quietcore(
-        "calls, stuck",
+        "calls stuck",
         &["mode=lanes+callbacks+stuck"],
         "as quietcore calls, on lanes that do not turn meanwhile: others look after their timers",
     ),

@@ -10,8 +10,10 @@ use crate::node::{Links, WheelNodes};
 const AHEAD: usize = 6;
 
 /// How many are asked for at a time. A processor that has to look up where an address leads waits for that
-/// before it goes far; these are looked up together. No more than [`AHEAD`], as the hints are in nodes.
+/// before it goes far; these are looked up together. The hints are in nodes that were asked for before.
 pub(crate) const TOGETHER: u32 = 4;
+
+const _: () = assert!(TOGETHER as usize <= AHEAD);
 
 /// A list, known by its first node. Every operation costs O(1).
 ///

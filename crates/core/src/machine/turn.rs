@@ -256,7 +256,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// The same of one that did not stay on the bases of its runner.
+    /// The same of a run that another CPU's base is concerned with, or whose base was evacuated meanwhile.
     #[inline(never)]
     fn after_run_elsewhere(&self, base: BaseId, runner: CpuId, change: ExpiryChange, at: At<'_>) {
         let may_leave = base.kind.is_pullable();

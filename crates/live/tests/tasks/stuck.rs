@@ -7,9 +7,7 @@ use quietcore_live::{
     lane::IdleUntil,
     task::{Priority, TaskOptions, WorkOptions},
 };
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -116,22 +114,23 @@ fn check_is_told_after_its_look() -> bool {
     let _ = lane.turn();
     leave.send(()).expect("the task waits");
     eventually("lane 0 is reported", || !machine.stalls().is_empty());
-    // The report may be seen before the lane is told, so it waits for that, at most for as long as this.
-    let (unparker, was_waited_for) = (lane.unparker(), Arc::new(AtomicBool::new(false)));
-    let expired = Arc::clone(&was_waited_for);
-    drop(thread::spawn(move || {
-        thread::sleep(Duration::from_secs(5));
-        expired.store(true, SeqCst);
-        unparker.unpark();
-    }));
     let is_alone = || machine.stalls().iter().all(|report| report.cpu == cpu(0));
     let mut is_in_time = is_alone();
     if is_in_time {
+        // The report may be seen before the lane is told, so the lane waits for that; not for ever.
+        let (unparker, (waited, is_up)) = (lane.unparker(), channel::<()>());
+        let limit = thread::spawn(move || {
+            let is_over = is_up.recv_timeout(Duration::from_secs(5)) == Err(RecvTimeoutError::Timeout);
+            unparker.unpark();
+            is_over
+        });
         lane.park();
+        drop(waited);
+        let is_over = limit.join().expect("no panic");
         is_in_time = is_alone();
+        assert!(!(is_in_time && is_over), "it is told");
     }
     if is_in_time {
-        assert!(!was_waited_for.load(SeqCst), "it is told");
         eventually("it takes the task", || {
             let _ = lane.turn();
             ran.try_recv().is_ok_and(|by| by == thread::current().id())
