@@ -46,6 +46,7 @@ mod source;
 mod table;
 mod tally;
 mod visible;
+mod word;
 
 pub use counted::counted;
 pub use decode::parse_line;

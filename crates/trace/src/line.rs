@@ -5,6 +5,7 @@
 //! Not read: the latency format (`trace-cmd report -l`, `latency-format`), which has no `[CPU]`.
 
 use crate::field::{Malformed, unsigned};
+use crate::word;
 use quietcore_core::{CpuId, Nanos};
 
 /// The task that a CPU was running when an event happened there.
@@ -33,12 +34,23 @@ pub enum InterruptContext {
     Nmi,
 }
 
+/// The kernel pads a task's name to so many columns.
+const COMM_COLUMNS: usize = 16;
+
+/// The columns `TASK-PID [CPU] ` are so long at most, if the thread id has at most 7 digits and the CPU 3.
+const COLUMNS_BYTES: usize = 31;
+
+/// What a fraction of so many digits, as a number, has to be multiplied by to be ns; at least one digit.
+const NANOS_PER_DIGIT: [u64; 10] =
+    [0, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+
 /// How many columns the flags have on kernels with the PREEMPT_RT patches for lazy preemption; others print
 /// at most six. `need-resched-lazy` is the third there, and `preempt-lazy-depth` the sixth.
 const COLUMNS_LAZY: usize = 7;
 
 impl InterruptContext {
     /// From the flags (`d.s2.`, `d..s113`); `None` when these are no flags.
+    #[inline(always)]
     fn read(flags: &[u8]) -> Option<Self> {
         let column = if flags.len() == COLUMNS_LAZY { 3 } else { 2 };
         Some(match flags.get(column)? {
@@ -66,7 +78,77 @@ pub(crate) struct Prefix<'a> {
     pub(crate) fields: &'a [u8],
 }
 
+/// The columns before the flags of a line, `TASK-PID [CPU] `, and what they say. Most lines have those of the line
+/// before, as one task does several things.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Columns {
+    /// What they and the bytes behind them are; no line has a line break, so at first none has these.
+    text: [u8; COLUMNS_BYTES],
+    comm_from: u8,
+    length: u8,
+    pid: i32,
+    cpu: CpuId,
+}
+
+impl Columns {
+    /// Columns that no line has.
+    pub(crate) fn none() -> Self {
+        Self { text: [b'\n'; COLUMNS_BYTES], comm_from: 0, length: 0, pid: 0, cpu: CpuId::default() }
+    }
+
+    /// Columns of the usual width, without tgid.
+    #[inline(never)]
+    fn read(line: &[u8]) -> Option<Self> {
+        let (text, _) = line.split_first_chunk::<COLUMNS_BYTES>()?;
+        let (comm, rest) = text.split_at(COMM_COLUMNS);
+        let comm = past_spaces(comm)?;
+        let (pid, length) = word::padded(rest.strip_prefix(b"-")?)?;
+        let [b'[', hundreds, tens, ones, b']', b' ', ..] = &rest[1 + length..] else { return None };
+        let cpu = CpuId::new(word::three_digits([*hundreds, *tens, *ones])?).ok()?;
+        let (comm_from, length) = (COMM_COLUMNS - comm.len(), COMM_COLUMNS + 1 + length + 6);
+        Some(Self { text: *text, comm_from: comm_from as u8, length: length as u8, pid: pid as i32, cpu })
+    }
+}
+
+/// [`split`] for the form that nearly all lines have: columns of the usual width, no tgid, a time stamp with a
+/// dot, spaces for all white space. `None` says nothing about any other. `columns` are those of a line before.
+#[inline(always)]
+pub(crate) fn split_usual<'a>(line: &'a [u8], columns: &mut Columns) -> Option<Prefix<'a>> {
+    let text = line.first_chunk::<COLUMNS_BYTES>()?;
+    if *text != columns.text {
+        *columns = Columns::read(line)?;
+    }
+    let task = Task { comm: &text[usize::from(columns.comm_from)..COMM_COLUMNS], pid: columns.pid };
+    let rest = past_spaces(&line[usize::from(columns.length)..])?;
+    let (context, rest) = match word::before_either(rest, b':', b' ') {
+        Some(end) if rest.get(end) == Some(&b' ') => {
+            (InterruptContext::read(&rest[..end]), &rest[end + word::spaces(&rest[end..])..])
+        }
+        _ => (None, rest), // a time stamp
+    };
+    let (seconds, length) = word::decimal(rest)?;
+    let fraction = rest[length..].strip_prefix(b".")?;
+    let (nanos, length) = word::decimal(fraction)?;
+    let nanos = nanos * *NANOS_PER_DIGIT.get(length)?;
+    let at = Nanos(seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?);
+    let rest = fraction[length..].strip_prefix(b": ")?;
+    let end = word::before_sign(rest, |byte| byte <= b' ' || byte == b':');
+    let fields = past_spaces(rest[end..].strip_prefix(b":")?)?;
+    Some(Prefix { task, cpu: columns.cpu, context, at, at_has_unit: true, name: &rest[..end], fields })
+}
+
+/// What lies behind the spaces at the front; `None` if other white space may come next.
+#[inline(always)]
+fn past_spaces(text: &[u8]) -> Option<&[u8]> {
+    let rest = &text[word::spaces(text)..];
+    match rest.first() {
+        Some(0..=b' ') => None,
+        _ => Some(rest),
+    }
+}
+
 /// Splits an event line. The caller has already set headers and lost-event lines aside.
+#[inline(never)]
 pub(crate) fn split(line: &[u8]) -> Result<Prefix<'_>, Malformed> {
     let (task, rest) = task_and_cpu(line).ok_or(Malformed::NoTask)?;
     let close = memchr::memchr(b']', rest).ok_or(Malformed::NoTask)?;
@@ -84,8 +166,8 @@ pub(crate) fn split(line: &[u8]) -> Result<Prefix<'_>, Malformed> {
 
 /// `TASK-PID [`: the task, and the text behind the bracket.
 fn task_and_cpu(line: &[u8]) -> Option<(Task<'_>, &[u8])> {
-    // The kernel pads the name to 16 columns.
-    let padded = (line.get(16) == Some(&b'-')).then(|| pid_and_bracket(line, 16)).flatten();
+    let is_padded = line.get(COMM_COLUMNS) == Some(&b'-');
+    let padded = is_padded.then(|| pid_and_bracket(line, COMM_COLUMNS)).flatten();
     padded.or_else(|| memchr::memchr_iter(b'-', line).find_map(|dash| pid_and_bracket(line, dash)))
 }
 
@@ -136,9 +218,67 @@ fn timestamp(rest: &[u8]) -> Option<(Nanos, bool, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::{InterruptContext, split};
+    use super::{Columns, InterruptContext, split, split_usual};
     use crate::field::Malformed;
+    use proptest::prelude::{Strategy, prop, prop_assert_eq, proptest};
     use quietcore_core::Nanos;
+
+    /// Lines whose parts are the usual ones, or nearly.
+    fn line() -> impl Strategy<Value = String> {
+        let parts = (
+            "[ \ta-c<-]{14,17}",
+            "-?[0-9]{0,13}[ \t]{0,7}(\\([ 0-9-]{0,7}\\))?",
+            "\\[?[0-9]{0,5}\\]?[ \r]{0,3}",
+            "[dNsh.:0-9]{0,8}[ \n]{0,9}",
+            "[0-9]{1,12}[.:]?[0-9]{0,10}:?[ \t]{0,2}",
+            "[a-z_]{0,12}[: ]?[ \t]?[a-z=0-9 ]{0,20}",
+        );
+        parts.prop_map(|(comm, pid, cpu, flags, at, event)| [comm, pid, cpu, flags, at, event].concat())
+    }
+
+    /// A line of the usual form, and what stands in the place of some of its bytes.
+    fn changed_line() -> impl Strategy<Value = Vec<u8>> {
+        let bytes = prop::sample::select(&b"0123456789 -[].:\t\nsh(\xff\0"[..]);
+        prop::collection::vec((0..96usize, bytes), 0..3).prop_map(|changes| {
+            let mut line =
+                b"     rcu_preempt-18      [000] d.s1.     1.160815: timer_start: timer=00000000f60a4399 \
+                             function=f"
+                    .to_vec();
+            changes.into_iter().for_each(|(at, byte)| line[at] = byte);
+            line
+        })
+    }
+
+    proptest! {
+        /// Goal: a line of the usual form reads as any line does, whatever the line before was.
+        #[test]
+        fn the_usual_form_reads_as_any(line in line(), changed in prop::collection::vec(changed_line(), 3)) {
+            let columns = &mut Columns::none();
+            for line in [&changed[0], &changed[0], line.as_bytes(), &changed[1], &changed[2]] {
+                if let Some(prefix) = split_usual(line, columns) {
+                    prop_assert_eq!(split(line), Ok(prefix));
+                }
+            }
+        }
+    }
+
+    /// Goal: the kernel's own lines are of the usual form, as those of `trace-cmd report` are.
+    #[test]
+    fn the_usual_form_is_usual() {
+        for line in [
+            "          <idle>-0       [000] d.s2.     1.216480: timer_cancel: timer=00000000f60a4399",
+            "          <idle>-0     [003]     0.001500000: timer_cancel:         timer=01",
+            "  kworker/15:1-H-1234567 [123] d..s113 123456.123456: x: ",
+        ] {
+            let columns = &mut Columns::none();
+            for _ in 0..2 {
+                assert_eq!(
+                    split_usual(line.as_bytes(), columns).ok_or(()),
+                    split(line.as_bytes()).map_err(drop)
+                );
+            }
+        }
+    }
 
     fn read(line: &str) -> (String, i32, usize, u64, String, String) {
         let prefix = split(line.as_bytes()).unwrap_or_else(|why| panic!("{line:?}: {why}"));

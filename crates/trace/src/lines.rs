@@ -57,25 +57,34 @@ impl<R: Read> Lines<R> {
     }
 
     /// The next line; a last line without a line break counts as one.
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> io::Result<RawLine<'_>> {
-        let mut searched = self.start;
-        loop {
-            if let Some(offset) = memchr::memchr(b'\n', &self.buffer[searched..self.filled]) {
-                let (start, end) = (self.start, searched + offset);
-                self.start = end + 1;
-                self.handed_out = start;
-                self.number += 1;
-                if std::mem::take(&mut self.skipping) || end - start > LINE_BYTES_MAX {
-                    return Ok(RawLine::TooLong(self.number));
-                }
-                let line = &self.buffer[start..end];
-                return Ok(RawLine::Line(self.number, line.strip_suffix(b"\r").unwrap_or(line)));
-            }
-            if self.at_end {
-                return Ok(self.last_line());
-            }
+        match memchr::memchr(b'\n', &self.buffer[self.start..self.filled]) {
+            Some(length) => Ok(self.line(self.start + length)),
+            None => self.next_read(),
+        }
+    }
+
+    /// The line that ends at `end`, where a line break is.
+    #[inline(always)]
+    fn line(&mut self, end: usize) -> RawLine<'_> {
+        let start = self.start;
+        self.start = end + 1;
+        self.handed_out = start;
+        self.number += 1;
+        if std::mem::take(&mut self.skipping) || end - start > LINE_BYTES_MAX {
+            return RawLine::TooLong(self.number);
+        }
+        let line = &self.buffer[start..end];
+        RawLine::Line(self.number, line.strip_suffix(b"\r").unwrap_or(line))
+    }
+
+    /// The next line, of which the buffer does not hold the end yet.
+    #[inline(never)]
+    fn next_read(&mut self) -> io::Result<RawLine<'_>> {
+        while !self.at_end {
             self.make_room();
-            searched = self.filled;
+            let searched = self.filled;
             match self.source.read(&mut self.buffer[self.filled..]) {
                 Ok(0) => self.at_end = true,
                 Ok(count) => {
@@ -86,7 +95,11 @@ impl<R: Read> Lines<R> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(RawLine::WouldBlock),
                 Err(error) => return Err(error),
             }
+            if let Some(offset) = memchr::memchr(b'\n', &self.buffer[searched..self.filled]) {
+                return Ok(self.line(searched + offset));
+            }
         }
+        Ok(self.last_line())
     }
 
     /// Puts the line that was just handed out back, to be handed out again.

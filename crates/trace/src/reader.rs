@@ -8,7 +8,7 @@ use crate::decode::record;
 use crate::event::{Event, Record};
 use crate::field::Malformed;
 use crate::header::Header;
-use crate::line::{Task, split};
+use crate::line::{Columns, Prefix, Task, split, split_usual};
 use crate::lines::{Lines, RawLine};
 use crate::names::{NameId, NameTable};
 use crate::tally::{ReadError, Tally};
@@ -59,6 +59,8 @@ struct ReaderState {
     names: NameTable,
     unknown: BTreeMap<NameId, u64>,
     has_structure: bool,
+    /// Those of the last line that had the usual ones.
+    columns: Columns,
 }
 
 impl<R> fmt::Debug for TraceReader<R> {
@@ -80,6 +82,7 @@ impl<R: Read> TraceReader<R> {
             names: NameTable::new(),
             unknown: BTreeMap::new(),
             has_structure: false,
+            columns: Columns::none(),
         };
         Self { lines: Lines::new(source), state }
     }
@@ -173,36 +176,60 @@ impl<R: Read> TraceReader<R> {
 
 impl ReaderState {
     /// Reads one line; an event, or a mark of lost events, goes to `visit`.
+    #[inline(always)]
     fn line(
         &mut self,
         number: u64,
         line: &[u8],
         visit: &mut dyn FnMut(&Record<'_>),
     ) -> Result<(), ReadError> {
-        let Ok(prefix) = split(line) else {
-            if let Annotation::Lost { cpu, count } = self.take(number, line)? {
-                self.count_lost(count);
-                let (task, event) = (Task { comm: b"", pid: 0 }, Event::Lost { count });
-                visit(&Record { line: number, task, cpu, context: None, at: self.last_at, event });
-            }
-            return Ok(());
-        };
-        match record(number, &prefix) {
+        match split_usual(line, &mut self.columns) {
+            Some(prefix) => self.event(number, line, &prefix, visit),
+            None => return self.unusual_line(number, line, visit),
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn event(&mut self, number: u64, line: &[u8], prefix: &Prefix<'_>, visit: &mut dyn FnMut(&Record<'_>)) {
+        match record(number, prefix) {
             Ok(record) => {
                 self.tally.events += 1;
                 self.tally.clock_without_unit |= !prefix.at_has_unit;
                 self.last_at = record.at;
-                if record.event == Event::Unknown {
-                    *self.unknown.entry(self.names.number(prefix.name)).or_default() += 1;
+                if matches!(record.event, Event::Unknown) {
+                    self.count_unknown(prefix.name);
                 }
                 visit(&record);
             }
             Err(why) => self.tally.note(number, why, line),
         }
+    }
+
+    #[inline(never)]
+    fn count_unknown(&mut self, name: &[u8]) {
+        *self.unknown.entry(self.names.number(name)).or_default() += 1;
+    }
+
+    /// [`ReaderState::line`] for a line of any form.
+    #[inline(never)]
+    fn unusual_line(
+        &mut self,
+        number: u64,
+        line: &[u8],
+        visit: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<(), ReadError> {
+        if let Ok(prefix) = split(line) {
+            self.event(number, line, &prefix, visit);
+        } else if let Annotation::Lost { cpu, count } = self.take(number, line)? {
+            self.count_lost(count);
+            let (task, event) = (Task { comm: b"", pid: 0 }, Event::Lost { count });
+            visit(&Record { line: number, task, cpu, context: None, at: self.last_at, event });
+        }
         Ok(())
     }
 
-    /// Reads a line that is no event.
+    /// Says what a line that is no event is.
     fn take(&mut self, number: u64, line: &[u8]) -> Result<Annotation, ReadError> {
         let annotation = annotation::read(line, &mut self.header);
         match annotation {

@@ -4,7 +4,7 @@
 //! in trace-cmd's short form (`comm:pid [priority]`), from the right.
 
 use crate::event::{Event, WakeStep};
-use crate::field::{Fields, Malformed, signed, unsigned};
+use crate::field::{Fields, Malformed, find_last, signed, unsigned};
 use crate::line::Task;
 use quietcore_core::CpuId;
 
@@ -12,6 +12,7 @@ use quietcore_core::CpuId;
 const COMM_BYTES_MAX: usize = 15;
 
 /// `sched_<name>`.
+#[inline(never)]
 pub(super) fn event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
     let step = match name {
         b"switch" => return switch(text),
@@ -64,7 +65,7 @@ fn switch<'a>(text: &'a [u8]) -> Result<Event<'a>, Malformed> {
 /// words, so the place is found from the end: a name has at most 15 bytes.
 fn kernel_arrow(text: &[u8]) -> Option<usize> {
     const ARROW: &[u8] = b" ==> next_comm=";
-    let name_end = memchr::memmem::rfind(text, b" next_pid=")?;
+    let name_end = find_last(text, b" next_pid=")?;
     let from = name_end.saturating_sub(COMM_BYTES_MAX + ARROW.len());
     Some(from + memchr::memmem::find(&text[from..name_end], ARROW)?)
 }

@@ -3,19 +3,21 @@
 //! Source: Linux v6.1 to v7.2 include/trace/events/timer.h (field names and order).
 
 use crate::event::{Event, HrtimerStart, TimerStart};
-use crate::field::{Fields, Malformed, unsigned};
+use crate::field::{Fields, Malformed};
 use quietcore_core::Nanos;
 
 /// `timer_<name>`.
-pub(super) fn wheel_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
+#[inline(never)]
+pub(super) fn wheel_event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
+    let fields = &mut Fields::new(text);
     Ok(match name {
-        b"start" => return timer_start(fields),
+        b"start" => timer_start(fields)?,
         b"cancel" => Event::TimerCancel { timer: fields.pointer("timer=")? },
         b"expire_entry" => Event::TimerExpireEntry {
             timer: fields.pointer("timer=")?,
             function: fields.function("function=")?,
             now: fields.number("now=")?,
-            baseclk: fields.optional("baseclk=").and_then(unsigned),
+            baseclk: fields.number("baseclk=").ok(),
         },
         b"expire_exit" => Event::TimerExpireExit { timer: fields.pointer("timer=")? },
         b"init" => Event::TimerInit { timer: fields.pointer("timer=")? },
@@ -26,17 +28,15 @@ pub(super) fn wheel_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Ev
     })
 }
 
+#[inline(always)]
 fn timer_start<'a>(fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
     let timer = fields.pointer("timer=")?;
     let function = fields.function("function=")?;
     let expires = fields.number("expires=")?;
     let timeout = fields.signed("[timeout=")?;
-    let bucket_expiry = match fields.optional("bucket_expiry=") {
-        Some(text) => Some(unsigned(text).ok_or(Malformed::NotANumber("bucket_expiry="))?),
-        None => None,
-    };
+    let bucket_expiry = fields.number_if_any("bucket_expiry=")?;
     let base = fields.cpu("cpu=")?;
-    let bucket = fields.optional("idx=").and_then(unsigned);
+    let bucket = fields.number("idx=").ok();
     let flags = fields.optional("flags=").unwrap_or_default();
     Ok(Event::TimerStart(TimerStart {
         timer,
@@ -53,7 +53,9 @@ fn timer_start<'a>(fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
 }
 
 /// `hrtimer_<name>`.
-pub(super) fn hrtimer_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
+#[inline(never)]
+pub(super) fn hrtimer_event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
+    let fields = &mut Fields::new(text);
     Ok(match name {
         b"start" => Event::HrtimerStart(HrtimerStart {
             hrtimer: fields.pointer("hrtimer=")?,
@@ -74,7 +76,9 @@ pub(super) fn hrtimer_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<
     })
 }
 
-pub(super) fn tick_stop<'a>(fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
+#[inline(never)]
+pub(super) fn tick_stop<'a>(text: &'a [u8]) -> Result<Event<'a>, Malformed> {
+    let fields = &mut Fields::new(text);
     Ok(Event::TickStop {
         success: fields.number("success=")? != 0,
         dependency: fields.optional("dependency=").unwrap_or_default(),
@@ -82,7 +86,9 @@ pub(super) fn tick_stop<'a>(fields: &mut Fields<'a>) -> Result<Event<'a>, Malfor
 }
 
 /// `itimer_state` and `itimer_expire`.
-pub(super) fn itimer<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
+#[inline(never)]
+pub(super) fn itimer<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
+    let fields = &mut Fields::new(text);
     let which = fields.number("which=")?;
     if name == b"itimer_state" {
         return Ok(Event::ItimerState { which });

@@ -3,7 +3,7 @@
 //! Source: Linux v6.12 and v7.2 include/trace/events/timer_migration.h (field names and order).
 
 use crate::event::{Event, Migration, MigrationStep};
-use crate::field::{Fields, Malformed, unsigned};
+use crate::field::{Fields, Malformed};
 use quietcore_core::Nanos;
 
 /// The largest value of the kernel's signed time: "never".
@@ -12,7 +12,8 @@ const NEVER: u64 = i64::MAX as u64;
 const NO_MIGRATOR: u32 = 0xff;
 
 /// `tmigr_<name>`.
-pub(super) fn event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
+#[inline(never)]
+pub(super) fn event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
     let step = match name {
         b"cpu_active" => MigrationStep::Active,
         b"cpu_idle" => MigrationStep::Idle,
@@ -23,8 +24,9 @@ pub(super) fn event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a
         b"cpu_available" => MigrationStep::Available,
         b"cpu_unavailable" => MigrationStep::Unavailable,
         b"handle_remote_cpu" => MigrationStep::HandleRemote,
-        _ => return group_event(name, fields),
+        _ => return group_event(name, text),
     };
+    let fields = &mut Fields::new(text);
     let (cpu, parent) = (fields.cpu("cpu=")?, fields.pointer("parent=")?);
     let next_event = match step {
         MigrationStep::Idle | MigrationStep::NewTimerIdle => optional_moment(fields, "nextevt=")?,
@@ -34,7 +36,9 @@ pub(super) fn event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a
     Ok(Event::Migration(Migration::Cpu { step, cpu, parent, wakeup, next_event }))
 }
 
-fn group_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Malformed> {
+#[inline(never)]
+fn group_event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
+    let fields = &mut Fields::new(text);
     let event = match name {
         b"group_set" => Migration::GroupSet {
             group: fields.pointer("group=")?,
@@ -45,14 +49,14 @@ fn group_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Ma
             cpu: fields.cpu("cpu=")?,
             mask: fields.mask("groupmask=")?,
             parent: fields.pointer("parent=")?,
-            child_count: optional(fields, "num_children=")?,
+            child_count: fields.number_if_any("num_children=")?,
         },
         b"connect_child_parent" => Migration::ConnectGroup {
             group: fields.pointer("group=")?,
             mask: fields.mask("groupmask=")?,
             parent: fields.pointer("parent=")?,
             level: fields.number("lvl=")?,
-            child_count: optional(fields, "num_children=")?,
+            child_count: fields.number_if_any("num_children=")?,
         },
         b"group_set_cpu_active" | b"group_set_cpu_inactive" => Migration::GroupState {
             active: name == b"group_set_cpu_active",
@@ -84,17 +88,13 @@ fn group_event<'a>(name: &[u8], fields: &mut Fields<'a>) -> Result<Event<'a>, Ma
 }
 
 /// A moment in ns, `None` for "never".
+#[inline(always)]
 fn moment(fields: &mut Fields<'_>, key: &'static str) -> Result<Option<Nanos>, Malformed> {
     Ok(Some(fields.number(key)?).filter(|&at| at < NEVER).map(Nanos))
 }
 
 /// The same for a field that not every text has.
+#[inline(always)]
 fn optional_moment(fields: &mut Fields<'_>, key: &'static str) -> Result<Option<Nanos>, Malformed> {
-    Ok(optional(fields, key)?.filter(|&at| at < NEVER).map(Nanos))
-}
-
-/// A number that not every text has.
-fn optional(fields: &mut Fields<'_>, key: &'static str) -> Result<Option<u64>, Malformed> {
-    let Some(text) = fields.optional(key) else { return Ok(None) };
-    unsigned(text).map(Some).ok_or(Malformed::NotANumber(key))
+    Ok(fields.number_if_any(key)?.filter(|&at| at < NEVER).map(Nanos))
 }
