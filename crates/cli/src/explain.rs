@@ -7,6 +7,7 @@ use crate::live::{Own, Request, Session};
 use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::{Display, read_so_far};
+use crate::reader;
 use crate::signals::SignalFlag;
 use crate::sinks::{SinkFiles, Sinks};
 use crate::text::{self, Page};
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {
 fn explain_file(args: &ExplainArgs, path: &Path) -> Result<Explanation, CliError> {
     explain_reader(
         path,
-        quietcore_trace::open_expanding(path, args.expansion.max_expansion)?,
+        reader::open(path, args.expansion.max_expansion)?,
         SinkFiles::open(args)?,
         &|header| options(args, path, header, host::facts),
     )
@@ -51,12 +52,11 @@ fn explain_file(args: &ExplainArgs, path: &Path) -> Result<Explanation, CliError
 
 fn explain_reader(
     path: &Path,
-    source: impl Read,
+    mut reader: TraceReader<impl Read>,
     files: SinkFiles,
     options: &dyn Fn(&Header) -> Result<ExplainOptions, CliError>,
 ) -> Result<Explanation, CliError> {
     let failed = |error| CliError::Read(PathBuf::from(path), error);
-    let mut reader = TraceReader::new(source);
     reader.read_header().map_err(failed)?;
     let mut sinks = Sinks::new(options(reader.header())?, files);
     let mut display = Display::new();
@@ -70,7 +70,9 @@ fn explain_reader(
 
 /// Explains a bundled recording with nothing but what it says itself.
 pub(crate) fn explain_recording(path: &Path, source: impl Read) -> Result<Explanation, CliError> {
-    explain_reader(path, source, SinkFiles::default(), &|header| Ok(recorded_options(header)))
+    explain_reader(path, TraceReader::new(source), SinkFiles::default(), &|header| {
+        Ok(recorded_options(header))
+    })
 }
 
 fn explain_live(args: &ExplainArgs, span: Duration) -> Result<CommandOutcome, CliError> {

@@ -23,6 +23,7 @@ mod outcome;
 mod output;
 mod predict;
 mod progress;
+mod reader;
 mod recordings;
 mod runtime_failure;
 mod runtimes;

@@ -5,9 +5,10 @@ use crate::error::CliError;
 use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::{Display, read_so_far};
+use crate::reader;
 use crate::signals::SignalFlag;
 use crate::text::{self, Page};
-use quietcore_trace::{Progress, TraceReader, visible_path};
+use quietcore_trace::{Progress, visible_path};
 use quietcore_verify::{Verification, Verify};
 
 /// How many lines are read between two looks at the progress display and at Ctrl-C.
@@ -15,8 +16,7 @@ const LINES_PER_TURN: u64 = 100_000;
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<CommandOutcome, CliError> {
     let failed = |error| CliError::Read(args.trace.clone(), error);
-    let mut reader =
-        TraceReader::new(quietcore_trace::open_expanding(&args.trace, args.expansion.max_expansion)?);
+    let mut reader = reader::open(&args.trace, args.expansion.max_expansion)?;
     // Only where reading never waits: elsewhere the system's own way of Ctrl-C is the one that ends it.
     let is_file = args.trace.metadata().is_ok_and(|found| found.is_file());
     let interrupt = if is_file { Some(SignalFlag::install()?) } else { None };

@@ -8,11 +8,12 @@ use crate::error::CliError;
 use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::{Display, read_so_far};
+use crate::reader;
 use crate::text::{self, Page};
 use crate::whatif_comparison::{RecordedKernel, WhatifComparison};
 use quietcore_core::CpuSet;
 use quietcore_explain::{Explain, ExplainOptions, Explanation};
-use quietcore_trace::{Header, KernelRelease, Progress, TraceReader, visible, visible_path};
+use quietcore_trace::{Header, KernelRelease, Progress, visible, visible_path};
 use quietcore_verify::whatif::{
     Excluded, INPUTS_MAX, LoadFacts, LoadReader, RecordedLoad, WhatifQuestion, answer,
 };
@@ -45,8 +46,7 @@ fn refused(path: &Path, why: &dyn std::fmt::Display) -> CliError {
 /// Reads the recording once; a part of it when it has more inputs than are kept.
 fn read(args: &WhatIfArgs) -> Result<(Explanation, RecordedLoad), CliError> {
     let failed = |error| CliError::Read(args.trace.clone(), error);
-    let mut reader =
-        TraceReader::new(quietcore_trace::open_expanding(&args.trace, args.expansion.max_expansion)?);
+    let mut reader = reader::open(&args.trace, args.expansion.max_expansion)?;
     reader.read_header().map_err(failed)?;
     let options = options(args, reader.header())?;
     let facts = facts(&options, reader.header().hz);

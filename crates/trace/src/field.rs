@@ -51,8 +51,8 @@ impl std::error::Error for Malformed {}
 /// A cursor over the fields of one event.
 ///
 /// Each kind of value is read twice over: in its usual form where the cursor is, eight bytes at a time
-/// ([`word`]), and else in any form, wherever it stands. The first is the second with its conditions looked at
-/// before.
+/// ([`word`]), and else in any form, wherever it stands. The first is the second with its conditions looked
+/// at before.
 pub(crate) struct Fields<'a> {
     all: &'a [u8],
     /// What lies behind the cursor: an end of `all`.
@@ -152,8 +152,8 @@ impl<'a> Fields<'a> {
         CpuId::new(number).map_err(|_| Malformed::NotACpu(key))
     }
 
-    /// What lies between `key` and the last occurrence of `until` (which begins with a space and ends in `=`):
-    /// for task names, which may hold anything, `until` included. Goes on at the word of `until`.
+    /// What lies between `key` and the last occurrence of `until` (which begins with a space and ends in
+    /// `=`): for task names, which may hold anything, `until` included. Goes on at the word of `until`.
     pub(crate) fn between(&mut self, key: &'static str, until: &'static str) -> Option<&'a [u8]> {
         let value = self.here(key).or_else(|| self.find(key))?;
         let length = find_last(value, until.as_bytes())?;
@@ -166,7 +166,8 @@ impl<'a> Fields<'a> {
         self.rest.strip_prefix(key.as_bytes())
     }
 
-    /// Takes the first `length` bytes of `value`, which lies behind a key; goes on behind the byte after them.
+    /// Takes the first `length` bytes of `value`, which lies behind a key; goes on behind the byte after
+    /// them.
     #[inline(always)]
     fn take(&mut self, value: &'a [u8], length: usize) -> &'a [u8] {
         self.rest = value.get(length + 1..).unwrap_or_default();

@@ -78,8 +78,8 @@ pub(crate) struct Prefix<'a> {
     pub(crate) fields: &'a [u8],
 }
 
-/// The columns before the flags of a line, `TASK-PID [CPU] `, and what they say. Most lines have those of the line
-/// before, as one task does several things.
+/// The columns before the flags of a line, `TASK-PID [CPU] `, and what they say. Most lines have those of
+/// the line before, as one task does several things.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Columns {
     /// What they and the bytes behind them are; no line has a line break, so at first none has these.
@@ -110,8 +110,9 @@ impl Columns {
     }
 }
 
-/// [`split`] for the form that nearly all lines have: columns of the usual width, no tgid, a time stamp with a
-/// dot, spaces for all white space. `None` says nothing about any other. `columns` are those of a line before.
+/// [`split`] for the form that nearly all lines have: columns of the usual width, no tgid, a time stamp
+/// with a dot, spaces for all white space. `None` says nothing about any other. `columns` are those of a
+/// line before.
 #[inline(always)]
 pub(crate) fn split_usual<'a>(line: &'a [u8], columns: &mut Columns) -> Option<Prefix<'a>> {
     let text = line.first_chunk::<COLUMNS_BYTES>()?;

@@ -3,19 +3,20 @@
 //! Invariant: every line is an event, a header or annotation, a lost-events mark, or malformed,
 //! and is counted as exactly one of them. Memory does not grow with the input.
 
+use crate::ahead::{Ahead, Decoded, Entry, Next};
 use crate::annotation::{self, Annotation};
 use crate::decode::record;
 use crate::event::{Event, Record};
 use crate::field::Malformed;
 use crate::header::Header;
-use crate::line::{Columns, Prefix, Task, split, split_usual};
-use crate::lines::{Lines, RawLine};
+use crate::line::{Columns, Task, split, split_usual};
+use crate::lines::{Block, Blocks, RawLine, Step};
 use crate::names::{NameId, NameTable};
 use crate::tally::{ReadError, Tally};
 use quietcore_core::Nanos;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Read;
+use std::io::{self, Read};
 
 /// So many lines without a single event or header line, and the input is called no trace.
 const HOPELESS_LINES: u64 = 10_000;
@@ -46,7 +47,11 @@ pub enum Progress {
 /// # Ok::<(), quietcore_trace::ReadError>(())
 /// ```
 pub struct TraceReader<R> {
-    lines: Lines<R>,
+    source: Blocks<R>,
+    /// The lines that come next, behind those of `decoded`.
+    block: Block,
+    decoded: Option<Decoded>,
+    ahead: Option<Ahead>,
     state: ReaderState,
 }
 
@@ -59,6 +64,8 @@ struct ReaderState {
     names: NameTable,
     unknown: BTreeMap<NameId, u64>,
     has_structure: bool,
+    /// How many lines were read.
+    lines: u64,
     /// Those of the last line that had the usual ones.
     columns: Columns,
 }
@@ -82,9 +89,22 @@ impl<R: Read> TraceReader<R> {
             names: NameTable::new(),
             unknown: BTreeMap::new(),
             has_structure: false,
+            lines: 0,
             columns: Columns::none(),
         };
-        Self { lines: Lines::new(source), state }
+        Self { source: Blocks::new(source), block: Block::default(), decoded: None, ahead: None, state }
+    }
+
+    /// Lets `helpers` threads decode what lies ahead; events are handed out as without them, in the order of
+    /// the lines, on the thread that reads. For files: lines are handed out when up to
+    /// `512 KiB * (helpers + 1)` behind them were read, which a source that waits makes long.
+    ///
+    /// Memory: up to 2 MiB for each helper, and for the reader. The threads end with the reader; one that
+    /// cannot be started is done without.
+    #[must_use]
+    pub fn with_helpers(mut self, helpers: usize) -> Self {
+        self.ahead = (helpers > 0).then(|| Ahead::start(helpers));
+        self
     }
 
     /// What the trace says about itself, as far as it was read.
@@ -102,7 +122,7 @@ impl<R: Read> TraceReader<R> {
     /// How many bytes of text were taken so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
-        self.lines.bytes_read()
+        self.source.bytes_read()
     }
 
     /// Events without a type of their own, by name, in order of their names.
@@ -121,19 +141,32 @@ impl<R: Read> TraceReader<R> {
     /// As [`TraceReader::read`].
     pub fn read_header(&mut self) -> Result<(), ReadError> {
         loop {
-            match self.lines.next().map_err(ReadError::Io)? {
-                RawLine::Line(_, line) if split(line).is_ok() => break,
-                RawLine::Line(number, line) => {
-                    if let Annotation::Lost { .. } = self.state.take(number, line)? {
-                        break; // it belongs to the events
+            let mut lines = self.block.lines();
+            loop {
+                let left = lines.left();
+                match lines.next() {
+                    Some(RawLine::Line(line)) if split(line).is_ok() => {
+                        self.block.take_until(left);
+                        return Ok(());
                     }
+                    Some(RawLine::Line(line)) => {
+                        self.state.lines += 1;
+                        if let Annotation::Lost { .. } = self.state.take(line)? {
+                            // it belongs to the events
+                            self.state.lines -= 1;
+                            self.block.take_until(left);
+                            return Ok(());
+                        }
+                    }
+                    Some(RawLine::TooLong) => self.state.too_long(),
+                    None => break,
                 }
-                RawLine::TooLong(number) => self.state.tally.note(number, Malformed::TooLong, b""),
-                RawLine::WouldBlock | RawLine::End => return Ok(()),
+            }
+            match self.source.next(&mut self.block).map_err(ReadError::Io)? {
+                Step::Block => {}
+                Step::WouldBlock | Step::End => return Ok(()),
             }
         }
-        self.lines.put_back();
-        Ok(())
     }
 
     /// Hands every event, and every mark of lost events, to `visit` in the order of the lines, until
@@ -149,15 +182,59 @@ impl<R: Read> TraceReader<R> {
         lines_max: u64,
         visit: &mut dyn FnMut(&Record<'_>),
     ) -> Result<Progress, ReadError> {
-        for _ in 0..lines_max {
-            match self.lines.next().map_err(ReadError::Io)? {
-                RawLine::Line(number, line) => self.state.line(number, line, visit)?,
-                RawLine::TooLong(number) => self.state.tally.note(number, Malformed::TooLong, b""),
-                RawLine::WouldBlock => return Ok(Progress::Waiting),
-                RawLine::End => return self.finish(),
+        let mut left = lines_max;
+        loop {
+            left -= self.read_decoded(left, visit)?;
+            left -= self.read_block(left, visit)?;
+            if left == 0 {
+                return Ok(Progress::Paused);
+            }
+            match self.next_block().map_err(ReadError::Io)? {
+                Step::Block => {}
+                Step::WouldBlock => return Ok(Progress::Waiting),
+                Step::End => return self.finish(),
             }
         }
-        Ok(Progress::Paused)
+    }
+
+    /// Reads what was decoded ahead, at most so many lines; says how many they were.
+    fn read_decoded(&mut self, lines_max: u64, visit: &mut dyn FnMut(&Record<'_>)) -> Result<u64, ReadError> {
+        let Some(decoded) = &mut self.decoded else { return Ok(0) };
+        decoded.for_each(lines_max, |entry| self.state.entry(entry, visit))
+    }
+
+    /// Reads the lines of the block, at most so many; says how many they were.
+    fn read_block(&mut self, lines_max: u64, visit: &mut dyn FnMut(&Record<'_>)) -> Result<u64, ReadError> {
+        let (mut lines, mut count) = (self.block.lines(), 0);
+        let mut outcome = Ok(());
+        while outcome.is_ok()
+            && count < lines_max
+            && let Some(line) = lines.next()
+        {
+            count += 1;
+            match line {
+                RawLine::Line(line) => outcome = self.state.line(line, visit),
+                RawLine::TooLong => self.state.too_long(),
+            }
+        }
+        let left = lines.left();
+        self.block.take_until(left);
+        outcome.map(|()| count)
+    }
+
+    /// Gets the next lines, of which none are left.
+    fn next_block(&mut self) -> io::Result<Step> {
+        let Some(ahead) = &mut self.ahead else { return self.source.next(&mut self.block) };
+        if let Some(decoded) = self.decoded.take() {
+            self.block = ahead.rest_of(decoded);
+            return Ok(Step::Block);
+        }
+        match ahead.next(&mut self.source, std::mem::take(&mut self.block))? {
+            Next::Raw(block) => self.block = block,
+            Next::Decoded(decoded) => self.decoded = Some(decoded),
+            Next::Nothing(step) => return Ok(step),
+        }
+        Ok(Step::Block)
     }
 
     fn finish(&mut self) -> Result<Progress, ReadError> {
@@ -177,33 +254,65 @@ impl<R: Read> TraceReader<R> {
 impl ReaderState {
     /// Reads one line; an event, or a mark of lost events, goes to `visit`.
     #[inline(always)]
-    fn line(
-        &mut self,
-        number: u64,
-        line: &[u8],
-        visit: &mut dyn FnMut(&Record<'_>),
-    ) -> Result<(), ReadError> {
-        match split_usual(line, &mut self.columns) {
-            Some(prefix) => self.event(number, line, &prefix, visit),
-            None => return self.unusual_line(number, line, visit),
+    fn line(&mut self, line: &[u8], visit: &mut dyn FnMut(&Record<'_>)) -> Result<(), ReadError> {
+        let Some(prefix) = split_usual(line, &mut self.columns) else {
+            return self.unusual_line(line, visit);
+        };
+        self.lines += 1;
+        match record(self.lines, &prefix) {
+            Ok(record) => self.event(&record, prefix.name, visit),
+            Err(why) => self.tally.note(self.lines, why, line),
         }
         Ok(())
     }
 
-    #[inline(always)]
-    fn event(&mut self, number: u64, line: &[u8], prefix: &Prefix<'_>, visit: &mut dyn FnMut(&Record<'_>)) {
-        match record(number, prefix) {
-            Ok(record) => {
-                self.tally.events += 1;
-                self.tally.clock_without_unit |= !prefix.at_has_unit;
-                self.last_at = record.at;
-                if matches!(record.event, Event::Unknown) {
-                    self.count_unknown(prefix.name);
-                }
-                visit(&record);
+    /// [`ReaderState::line`] for one that was looked at.
+    fn entry(&mut self, entry: &mut Entry<'_>, visit: &mut dyn FnMut(&Record<'_>)) -> Result<(), ReadError> {
+        match entry {
+            Entry::Event(record, name) => {
+                self.lines += 1;
+                record.line = self.lines;
+                self.event(record, name, visit);
             }
-            Err(why) => self.tally.note(number, why, line),
+            Entry::Line(line) => return self.unusual_line(line, visit),
+            Entry::TooLong => self.too_long(),
         }
+        Ok(())
+    }
+
+    /// [`ReaderState::line`] for one of any form.
+    #[inline(never)]
+    fn unusual_line(&mut self, line: &[u8], visit: &mut dyn FnMut(&Record<'_>)) -> Result<(), ReadError> {
+        self.lines += 1;
+        if let Ok(prefix) = split(line) {
+            match record(self.lines, &prefix) {
+                Ok(record) => {
+                    self.tally.clock_without_unit |= !prefix.at_has_unit;
+                    self.event(&record, prefix.name, visit);
+                }
+                Err(why) => self.tally.note(self.lines, why, line),
+            }
+        } else if let Annotation::Lost { cpu, count } = self.take(line)? {
+            self.count_lost(count);
+            let (task, event) = (Task { comm: b"", pid: 0 }, Event::Lost { count });
+            visit(&Record { line: self.lines, task, cpu, context: None, at: self.last_at, event });
+        }
+        Ok(())
+    }
+
+    fn too_long(&mut self) {
+        self.lines += 1;
+        self.tally.note(self.lines, Malformed::TooLong, b"");
+    }
+
+    #[inline(always)]
+    fn event(&mut self, record: &Record<'_>, name: &[u8], visit: &mut dyn FnMut(&Record<'_>)) {
+        self.tally.events += 1;
+        self.last_at = record.at;
+        if matches!(record.event, Event::Unknown) {
+            self.count_unknown(name);
+        }
+        visit(record);
     }
 
     #[inline(never)]
@@ -211,37 +320,19 @@ impl ReaderState {
         *self.unknown.entry(self.names.number(name)).or_default() += 1;
     }
 
-    /// [`ReaderState::line`] for a line of any form.
-    #[inline(never)]
-    fn unusual_line(
-        &mut self,
-        number: u64,
-        line: &[u8],
-        visit: &mut dyn FnMut(&Record<'_>),
-    ) -> Result<(), ReadError> {
-        if let Ok(prefix) = split(line) {
-            self.event(number, line, &prefix, visit);
-        } else if let Annotation::Lost { cpu, count } = self.take(number, line)? {
-            self.count_lost(count);
-            let (task, event) = (Task { comm: b"", pid: 0 }, Event::Lost { count });
-            visit(&Record { line: number, task, cpu, context: None, at: self.last_at, event });
-        }
-        Ok(())
-    }
-
-    /// Says what a line that is no event is.
-    fn take(&mut self, number: u64, line: &[u8]) -> Result<Annotation, ReadError> {
+    /// Says what the last line, which is no event, is.
+    fn take(&mut self, line: &[u8]) -> Result<Annotation, ReadError> {
         let annotation = annotation::read(line, &mut self.header);
         match annotation {
             Annotation::Nothing => {}
             Annotation::Structure | Annotation::Lost { .. } => self.has_structure = true,
             Annotation::Unreadable => {
                 let why = split(line).err().unwrap_or(Malformed::NoTask);
-                self.tally.note(number, why, line);
+                self.tally.note(self.lines, why, line);
             }
         }
         self.tally.lost_events = self.marks_lost.max(self.header.lost_events);
-        let hopeless = number >= HOPELESS_LINES && self.tally.events == 0 && !self.has_structure;
+        let hopeless = self.lines >= HOPELESS_LINES && self.tally.events == 0 && !self.has_structure;
         match self.tally.malformed_first.first() {
             _ if !hopeless => Ok(annotation),
             Some(first) => Err(ReadError::NotATrace { first: first.clone() }),
@@ -258,10 +349,10 @@ impl ReaderState {
 
 #[cfg(test)]
 mod tests {
-    use super::{Event, Progress, ReadError, Task, TraceReader};
+    use super::{Event, Progress, ReadError, Record, Task, TraceReader};
     use crate::field::Malformed;
     use std::error::Error;
-    use std::io::Cursor;
+    use std::io::{Cursor, Read};
 
     const EVENT: &str =
         "          <idle>-0       [001] d.s2.     0.008000: timer_cancel: timer=00000000cefecd69";
@@ -325,6 +416,80 @@ mod tests {
         assert!(!reader.tally().clock_without_unit);
         let (reader, _) = read(&format!("{EVENT}\n{}\n", EVENT.replace("0.008000", "8000")));
         assert!(reader.tally().clock_without_unit);
+    }
+
+    /// Goal: helpers change nothing: events, their order and numbers, the tally, and where a reader pauses.
+    /// Method: a text of several blocks with lines of every kind, one of them longer than a block; with every
+    /// number of helpers the sequence of visits and pauses is that without.
+    #[test]
+    fn helpers_change_nothing() {
+        let mut text = String::from("# tracer: nop\n");
+        for number in 0..12_000 {
+            let line = match number % 64 {
+                7 => EVENT.replace("timer_cancel", "zoo"),
+                20 => "CPU:3 [LOST 12 EVENTS]".to_owned(),
+                31 => EVENT.replace("cefecd69", "xyz"),
+                40 => String::new(),
+                50 => EVENT.replace("0.008000", "8000"),
+                _ => EVENT.replace("8000:", &format!("{number:04}:")),
+            };
+            text += &line;
+            text += "\n";
+            if number == 5_000 {
+                text += &"x".repeat(700_000);
+                text += "\n";
+            }
+            if number == 7_000 {
+                text += &"\n".repeat(20_000);
+            }
+        }
+        text += EVENT;
+        let read = |helpers, lines_max| {
+            let mut reader = TraceReader::new(text.as_bytes()).with_helpers(helpers);
+            reader.read_header().unwrap();
+            let (mut seen, mut pauses) = (Vec::new(), Vec::new());
+            let mut visit = |record: &Record<'_>| seen.push(format!("{record:?}"));
+            while reader.read(lines_max, &mut visit).unwrap() == Progress::Paused {
+                pauses.push(reader.tally().clone());
+            }
+            (seen, pauses, reader.tally().clone(), reader.unknown_events(), reader.bytes_read())
+        };
+        for lines_max in [u64::MAX, 1_777] {
+            let expected = read(0, lines_max);
+            assert!(expected.0.len() > 11_000 && expected.2.malformed > 180);
+            for helpers in [1, 2, 5] {
+                assert!(
+                    read(helpers, lines_max) == expected,
+                    "{helpers} helpers, {lines_max} lines at a time"
+                );
+            }
+        }
+    }
+
+    /// Goal: with helpers, too, what was read before a failure is handed out before the failure, and the
+    /// reader goes on. Method: a source that fails once, in the middle of a line.
+    #[test]
+    fn a_failure_comes_behind_what_was_read() {
+        let half = format!("{EVENT}\n").repeat(3_000);
+        let (front, back) = half.split_at(half.len() - 9);
+        let source =
+            || front.as_bytes().chain(FailsOnce(false)).chain(back.as_bytes()).chain(half.as_bytes());
+        for helpers in [0, 2] {
+            let mut reader = TraceReader::new(source()).with_helpers(helpers);
+            let error = reader.read(u64::MAX, &mut |_| {}).unwrap_err();
+            assert_eq!((error.to_string().as_str(), reader.tally().events), ("reading failed: once", 2_999));
+            assert_eq!(reader.read(u64::MAX, &mut |_| {}).unwrap(), Progress::Finished);
+            assert_eq!((reader.tally().events, reader.tally().malformed), (6_000, 0), "{helpers} helpers");
+        }
+    }
+
+    struct FailsOnce(bool);
+
+    impl Read for FailsOnce {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            let has_failed = std::mem::replace(&mut self.0, true);
+            if has_failed { Ok(0) } else { Err(std::io::Error::other("once")) }
+        }
     }
 
     /// Goal: a malformed line is named and costs only itself.

@@ -1,8 +1,9 @@
 //! Eight bytes of text at a time: numbers, and the ends of words.
 //!
-//! A trace is read at the speed of the instructions that a byte of it costs, so what every line has (decimal
-//! numbers, pointers, the ends of names) is looked at as words of eight bytes, first byte lowest. Each function
-//! reads the usual form alone and says so where it is another one; [`crate::field`] reads all of them.
+//! A trace is read at the speed of the instructions that a byte of it costs, so what every line has
+//! (decimal numbers, pointers, the ends of names) is looked at as words of eight bytes, first byte lowest.
+//! Each function reads the usual form alone and says so where it is another one; [`crate::field`] reads all
+//! of them.
 //!
 //! Source: the carry-free tests for a byte of H. S. Warren, Hacker's Delight, section 6-1.
 
@@ -42,8 +43,8 @@ fn bytes_before(marks: u64) -> usize {
     marks.trailing_zeros() as usize / 8
 }
 
-/// How many bytes at the front of `word` are decimal digits. Each byte that is none has its high bit in one of the
-/// two sums; what it carries or borrows reaches only bytes behind it.
+/// How many bytes at the front of `word` are decimal digits. Each byte that is none has its high bit in one
+/// of the two sums; what it carries or borrows reaches only bytes behind it.
 #[inline(always)]
 fn digits_in_front(word: u64) -> usize {
     let above = word.wrapping_add(ONES * (0x80 - (b'9' as u64 + 1)));
@@ -54,7 +55,8 @@ fn digits_in_front(word: u64) -> usize {
 /// The value of the first `count` bytes of `word`, which are decimal digits.
 #[inline(always)]
 fn value_of_digits(word: u64, count: usize) -> u64 {
-    // Shifted up, the missing digits in front are zeros. Then neighbours are joined: 8 digits, 4 pairs, 2 fours.
+    // Shifted up, the missing digits in front are zeros. Then neighbours are joined: 8 digits, 4 pairs, 2
+    // fours.
     let digits = word.wrapping_sub(ONES * b'0' as u64);
     let digits = digits.checked_shl(64 - 8 * count as u32).unwrap_or(0);
     let pairs = (digits.wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
@@ -88,8 +90,8 @@ fn long_decimal(text: &[u8], front: u64) -> Option<(u64, usize)> {
     (count <= 3).then(|| (number * TENS[count] + value_of_digits(word, count), 16 + count))
 }
 
-/// The decimal number at the front of `text`, and its length with the spaces behind it; looks no further than eight
-/// bytes.
+/// The decimal number at the front of `text`, and its length with the spaces behind it; looks no further
+/// than eight bytes.
 #[inline(always)]
 pub(crate) fn padded(text: &[u8]) -> Option<(u64, usize)> {
     let word = load(text);
@@ -97,7 +99,7 @@ pub(crate) fn padded(text: &[u8]) -> Option<(u64, usize)> {
     if !(1..8).contains(&count) {
         return None;
     }
-    let padding = word >> (8 * count) ^ ONES * u64::from(b' ');
+    let padding = (word >> (8 * count)) ^ (ONES * u64::from(b' '));
     Some((value_of_digits(word, count), count + padding.trailing_zeros() as usize / 8))
 }
 
@@ -108,7 +110,8 @@ pub(crate) fn three_digits(digits: [u8; 3]) -> Option<u64> {
     (hundreds < 10 && tens < 10 && ones < 10).then_some(100 * hundreds + 10 * tens + ones)
 }
 
-/// The value of the 16 hexadecimal digits (in lower case) at the front of `text`, the usual form of a pointer.
+/// The value of the 16 hexadecimal digits (in lower case) at the front of `text`, the usual form of a
+/// pointer.
 #[inline(always)]
 pub(crate) fn pointer(text: &[u8]) -> Option<u64> {
     let digits: &[u8; 16] = text.first_chunk()?;
@@ -122,10 +125,10 @@ pub(crate) fn pointer(text: &[u8]) -> Option<u64> {
 #[inline(always)]
 fn eight_hexadecimal(word: u64) -> Option<u64> {
     let digit = word ^ (ONES * u64::from(b'0'));
-    let no_digit = (digit & !HIGH) + ONES * 0x76 | digit;
+    let no_digit = ((digit & !HIGH) + ONES * 0x76) | digit;
     // `a` to `f` are 1 to 6 here.
     let letter = word ^ (ONES * 0x60);
-    let no_letter = (letter & !HIGH) + ONES * 0x79 | !((letter & !HIGH) + ONES * 0x7f) | letter;
+    let no_letter = ((letter & !HIGH) + ONES * 0x79) | !((letter & !HIGH) + ONES * 0x7f) | letter;
     if no_digit & no_letter & HIGH != 0 {
         return None;
     }
@@ -170,8 +173,9 @@ pub(crate) fn before_either(text: &[u8], first: u8, second: u8) -> Option<usize>
     (marks != 0).then(|| bytes_before(marks))
 }
 
-/// How many bytes lie before the first one in `text` that is a sign and ends a name; its length if there is none.
-/// Signs are the bytes without the bit that letters and the underscore have: digits and a dot are some, too.
+/// How many bytes lie before the first one in `text` that is a sign and ends a name; its length if there is
+/// none. Signs are the bytes without the bit that letters and the underscore have: digits and a dot are
+/// some, too.
 #[inline(always)]
 pub(crate) fn before_sign(text: &[u8], ends_name: impl Fn(u8) -> bool) -> usize {
     let mut at = 0;
@@ -271,7 +275,8 @@ mod tests {
             };
             let ends = |byte| matches!(byte, b':' | b' ');
             prop_assert_eq!(before_sign(&text, ends), before(&ends));
-            prop_assert_eq!(before_either(&text, b':', b' '), Some(before(&ends)).filter(|&end| end < text.len().min(8)));
+            let within = |end: &usize| *end < text.len().min(8);
+            prop_assert_eq!(before_either(&text, b':', b' '), Some(before(&ends)).filter(within));
             prop_assert_eq!(before_space(&text), before(&|byte| byte == b' '));
             prop_assert_eq!(spaces(&text), before(&|byte| byte != b' '));
         }

@@ -9,6 +9,7 @@ const ATOMIC_FILE: &str = "crates/cli/src/atomic_file.rs";
 const BELOW: &str = "crates/explain/src/host/below.rs";
 const VISIBLE: &str = "crates/trace/src/visible.rs";
 const EXPANSION: &str = "crates/trace/src/expansion.rs";
+const AHEAD: &str = "crates/trace/src/ahead.rs";
 const OUTPUT: &str = "crates/cli/src/output.rs";
 
 /// Files, hostile input, terminals, and misuse by C.
@@ -138,6 +139,70 @@ pub(super) const FILES: &[Mutant] = &[
         right: "None => Err(ReadError::Empty),",
         wrong: "None => Ok(annotation),",
         killers: &[Test(TraceUnits, "reader::tests::garbage_is_refused_early")],
+    },
+    Mutant {
+        name: "value-not-to-its-end",
+        rule: "the usual form of a value ends where the value does",
+        file: "crates/trace/src/field.rs",
+        right: "        self.take_whole(digits, 16)?;",
+        wrong: "        self.take(digits, 16);",
+        killers: &[Test(TraceUnits, "field::tests::the_usual_form_reads_as_any")],
+    },
+    Mutant {
+        name: "columns-by-half",
+        rule: "columns are those of the line before only if all their bytes are",
+        file: "crates/trace/src/line.rs",
+        right: "if *text != columns.text {",
+        wrong: "if text[..24] != columns.text[..24] {",
+        killers: &[Test(TraceUnits, "line::tests::the_usual_form_reads_as_any")],
+    },
+    Mutant {
+        name: "digits-that-do-not-fit",
+        rule: "a number of more than 19 digits is not read in the usual way",
+        file: "crates/trace/src/word.rs",
+        right: "(count <= 3).then",
+        wrong: "(count <= 4).then",
+        killers: &[Test(TraceUnits, "word::tests::numbers_end_at_nineteen_digits")],
+    },
+    Mutant {
+        name: "long-line-in-pieces",
+        rule: "a line that is too long is one line",
+        file: "crates/trace/src/lines.rs",
+        right: "(self.is_cut, filled) = (true, 0);",
+        wrong: "(self.is_cut, filled) = (false, 0);",
+        killers: &[Test(TraceUnits, "lines::tests::a_long_line_is_dropped_alone")],
+    },
+    Mutant {
+        name: "blocks-out-of-order",
+        rule: "events come in the order of the lines, whichever thread decoded them",
+        file: AHEAD,
+        right: "Some(Slot::Taken) => ring.slots.push_front(Slot::Taken),",
+        wrong: "Some(Slot::Taken) => ring.slots.insert(1.min(ring.slots.len()), Slot::Taken),",
+        killers: &[Test(TraceUnits, "reader::tests::helpers_change_nothing")],
+    },
+    Mutant {
+        name: "rest-of-a-block-lost",
+        rule: "the lines of a block that were not decoded are read",
+        file: AHEAD,
+        right: "block.take_until(left);",
+        wrong: "block.take_until(Left::default());",
+        killers: &[Test(TraceUnits, "reader::tests::helpers_change_nothing")],
+    },
+    Mutant {
+        name: "line-number-of-a-block",
+        rule: "a record's line number is that in the input",
+        file: "crates/trace/src/reader.rs",
+        right: "                record.line = self.lines;\n",
+        wrong: "",
+        killers: &[Test(TraceUnits, "reader::tests::helpers_change_nothing")],
+    },
+    Mutant {
+        name: "end-before-its-lines",
+        rule: "what the source says when it stops comes after its lines",
+        file: AHEAD,
+        right: "        self.fill(source);\n",
+        wrong: "        self.fill(source);\n        if let Some(stopped) = self.stopped.take() {\n            return stopped.map(Next::Nothing);\n        }\n",
+        killers: &[Test(TraceUnits, "ahead::tests::the_end_comes_last")],
     },
     Mutant {
         name: "broken-in-silence",

@@ -31,8 +31,8 @@ pub(crate) fn record<'a>(line: u64, prefix: &Prefix<'a>) -> Result<Record<'a>, M
     Ok(Record { line, task, cpu, context, at, event })
 }
 
-/// The event `name`, by the family that its first letters name. The families are functions of their own, to which
-/// this one only jumps.
+/// The event `name`, by the family that its first letters name. The families are functions of their own, to
+/// which this one only jumps.
 fn event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
     match name {
         [b't', b'm', b'i', b'g', b'r', b'_', rest @ ..] => timer_migration::event(rest, text),
