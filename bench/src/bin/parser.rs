@@ -48,26 +48,25 @@ enum Way {
     Read,
     /// TraceReader and Explain
     Explain,
-    /// TraceReader with one helper, and a visitor that does nothing
-    ReadHelped,
-    /// TraceReader with one helper, and Explain
-    ExplainHelped,
+    /// TraceReader with one decoder, and a visitor that does nothing
+    ReadAhead,
+    /// TraceReader with one decoder, and Explain
+    ExplainAhead,
     /// `LC_ALL=C grep -c timer_start FILE`, the process included
     Grep,
     /// Reading and counting line breaks: the floor
     Newlines,
 }
 
-const WAYS: [Way; 6] =
-    [Way::Read, Way::Explain, Way::ReadHelped, Way::ExplainHelped, Way::Grep, Way::Newlines];
+const WAYS: [Way; 6] = [Way::Read, Way::Explain, Way::ReadAhead, Way::ExplainAhead, Way::Grep, Way::Newlines];
 
 impl Way {
     fn label(self) -> &'static str {
         match self {
             Self::Read => "TraceReader, empty visitor",
             Self::Explain => "TraceReader and Explain",
-            Self::ReadHelped => "TraceReader on two threads",
-            Self::ExplainHelped => "both, on two threads",
+            Self::ReadAhead => "TraceReader on two threads",
+            Self::ExplainAhead => "both, on two threads",
             Self::Grep => "grep -c timer_start",
             Self::Newlines => "count line breaks",
         }
@@ -77,23 +76,23 @@ impl Way {
     fn run(self, path: &Path) -> io::Result<u64> {
         match self {
             Self::Read => read(path, 0),
-            Self::ReadHelped => read(path, 1),
+            Self::ReadAhead => read(path, 1),
             Self::Explain => explain(path, 0),
-            Self::ExplainHelped => explain(path, 1),
+            Self::ExplainAhead => explain(path, 1),
             Self::Grep => grep(path),
             Self::Newlines => newlines(path),
         }
     }
 }
 
-fn read(path: &Path, helpers: usize) -> io::Result<u64> {
-    let mut reader = TraceReader::new(File::open(path)?).with_helpers(helpers);
+fn read(path: &Path, decoders: usize) -> io::Result<u64> {
+    let mut reader = TraceReader::new(File::open(path)?).with_decoders(decoders);
     reader.read(u64::MAX, &mut |record| _ = black_box(record)).map_err(io::Error::other)?;
     Ok(reader.tally().events)
 }
 
-fn explain(path: &Path, helpers: usize) -> io::Result<u64> {
-    let mut reader = TraceReader::new(File::open(path)?).with_helpers(helpers);
+fn explain(path: &Path, decoders: usize) -> io::Result<u64> {
+    let mut reader = TraceReader::new(File::open(path)?).with_decoders(decoders);
     reader.read_header().map_err(io::Error::other)?;
     let isolated = reader.header().isolated.clone().unwrap_or_default();
     let mut explain = Explain::new(ExplainOptions { isolated, ..ExplainOptions::default() });

@@ -7,29 +7,29 @@ use std::num::NonZero;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-/// So many threads decode a recording at most beside the one that takes the events, which has enough to do then.
-const HELPERS_MAX: usize = 3;
+/// So many threads decode a recording at most; the one that takes the events has enough to do then.
+const DECODERS_MAX: usize = 3;
 
 /// A reader of the recording at `path`, which may expand so many times.
 pub(crate) fn open(path: &Path, expansion_max: u32) -> Result<TraceReader<Box<dyn Read>>, CliError> {
     // What comes through a pipe is read as it comes.
     let is_file = path.metadata().is_ok_and(|found| found.is_file());
-    let helpers = if is_file { helpers(available_parallelism().map_or(1, NonZero::get)) } else { 0 };
-    Ok(TraceReader::new(open_expanding(path, expansion_max)?).with_helpers(helpers))
+    let decoders = if is_file { decoders(available_parallelism().map_or(1, NonZero::get)) } else { 0 };
+    Ok(TraceReader::new(open_expanding(path, expansion_max)?).with_decoders(decoders))
 }
 
 /// How many threads help a reader that may use so many CPUs.
-fn helpers(cpus: usize) -> usize {
-    (cpus - 1).min(HELPERS_MAX)
+fn decoders(cpus: usize) -> usize {
+    (cpus - 1).min(DECODERS_MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::helpers;
+    use super::decoders;
 
     /// Goal: a reader of one CPU has no help, and never more threads than CPUs.
     #[test]
-    fn helpers_fit_the_cpus() {
-        assert_eq!([1, 2, 3, 4, 5, 128].map(helpers), [0, 1, 2, 3, 3, 3]);
+    fn decoders_fit_the_cpus() {
+        assert_eq!([1, 2, 3, 4, 5, 128].map(decoders), [0, 1, 2, 3, 3, 3]);
     }
 }

@@ -1,10 +1,10 @@
 //! Decoding ahead: threads that decode blocks before the reader comes to them.
 //!
 //! Blocks stand in a ring in the order of their lines. The reader fills it at one end and takes from the
-//! other; helpers decode what stands between, into records that borrow from their block. The reader never
-//! waits for a thread to begin: the block that it needs next it reads itself if no helper has it, and while a
-//! helper has it, the reader decodes another one. So the order of events does not depend on the threads, and
-//! one helper that gets no CPU costs no more than the block it holds.
+//! other; decoders make records of what stands between, which borrow from their block. The reader never waits
+//! for a thread to begin: the block that it needs next it reads itself if no decoder has it, and while one
+//! has it, the reader decodes another block. So the order of events does not depend on the threads, and a
+//! decoder that gets no CPU delays the reader by the one block that it holds.
 //!
 //! Memory: [`BLOCKS_PER_THREAD`] blocks for each thread, the reader's included, each of 256 KiB and at most
 //! [`ENTRIES_MAX`] records (some 700 KiB).
@@ -12,7 +12,7 @@
 use crate::decode::record;
 use crate::event::Record;
 use crate::line::{Columns, split_usual};
-use crate::lines::{Block, Blocks, Left, RawLine, Step};
+use crate::lines::{Block, Blocks, RawLine, Refill, Untaken};
 use self_cell::self_cell;
 use std::any::Any;
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ pub(crate) struct Entries<'a> {
     /// So many of them were taken.
     taken: usize,
     /// What of the block lies behind them.
-    left: Left,
+    left: Untaken,
 }
 
 self_cell! {
@@ -138,6 +138,13 @@ enum Slot {
     Failed(Box<dyn Any + Send>),
 }
 
+/// A block that a thread has taken to decode it.
+struct Job {
+    /// How many blocks of the input lie before it.
+    number: u64,
+    room: Room,
+}
+
 struct Ring {
     slots: VecDeque<Slot>,
     /// How many slots were taken from the front.
@@ -146,11 +153,11 @@ struct Ring {
 }
 
 impl Ring {
-    /// Takes the first raw block from `index` on, and says which number it has.
-    fn take_raw(&mut self, index: usize) -> Option<(u64, Room)> {
+    /// Takes the first raw block from `index` on.
+    fn take_raw(&mut self, index: usize) -> Option<Job> {
         let found = (index..self.slots.len()).find(|&at| matches!(self.slots[at], Slot::Raw(_)))?;
         let Slot::Raw(room) = std::mem::replace(&mut self.slots[found], Slot::Taken) else { return None };
-        Some((self.taken + found as u64, room))
+        Some(Job { number: self.taken + found as u64, room })
     }
 
     /// Puts what became of block `number`, which was taken, in its place.
@@ -174,7 +181,7 @@ impl Shared {
     }
 
     /// Decodes a block that was taken, and puts it back.
-    fn decode(&self, (number, room): (u64, Room)) -> MutexGuard<'_, Ring> {
+    fn decode(&self, Job { number, room }: Job) -> MutexGuard<'_, Ring> {
         let slot = match catch_unwind(AssertUnwindSafe(|| room.decode())) {
             Ok(decoded) => Slot::Decoded(decoded),
             Err(panic) => Slot::Failed(panic),
@@ -207,34 +214,34 @@ pub(crate) enum Next {
     Raw(Block),
     /// Lines that were decoded.
     Decoded(Decoded),
-    /// There are none: [`Step::WouldBlock`] or [`Step::End`].
-    Nothing(Step),
+    /// There are none: [`Refill::WouldBlock`] or [`Refill::End`].
+    Nothing(Refill),
 }
 
 /// The reader's side of the ring.
 pub(crate) struct Ahead {
     shared: Arc<Shared>,
-    helpers: Vec<JoinHandle<()>>,
+    decoders: Vec<JoinHandle<()>>,
     blocks_max: usize,
     /// Memory that nothing is in.
     blocks: Vec<Block>,
     entries: Vec<Vec<Entry<'static>>>,
     /// What the source said when it had no more lines; told when the ring is empty.
-    stopped: Option<io::Result<Step>>,
+    stopped: Option<io::Result<Refill>>,
 }
 
 impl Ahead {
-    /// Starts `helpers` threads, or as many of them as can be started.
-    pub(crate) fn start(helpers: usize) -> Self {
+    /// Starts `decoders` threads, or as many of them as can be started.
+    pub(crate) fn start(decoders: usize) -> Self {
         let ring = Ring { slots: VecDeque::new(), taken: 0, is_over: false };
         let shared = Arc::new(Shared { ring: Mutex::new(ring), changed: Condvar::new() });
         let start = |_| {
             let shared = shared.clone();
             thread::Builder::new().name("trace-decoder".to_owned()).spawn(move || shared.help())
         };
-        let helpers: Vec<_> = (0..helpers).map_while(|number| start(number).ok()).collect();
-        let blocks_max = BLOCKS_PER_THREAD * (helpers.len() + 1);
-        Self { shared, helpers, blocks_max, blocks: Vec::new(), entries: Vec::new(), stopped: None }
+        let decoders: Vec<_> = (0..decoders).map_while(|number| start(number).ok()).collect();
+        let blocks_max = BLOCKS_PER_THREAD * (decoders.len() + 1);
+        Self { shared, decoders, blocks_max, blocks: Vec::new(), entries: Vec::new(), stopped: None }
     }
 
     /// The next lines of `source`; `used` is a block without lines.
@@ -251,7 +258,7 @@ impl Ahead {
                     return Ok(self.open(slot));
                 }
                 None => {
-                    let stopped = self.stopped.take().unwrap_or(Ok(Step::WouldBlock));
+                    let stopped = self.stopped.take().unwrap_or(Ok(Refill::WouldBlock));
                     return stopped.map(Next::Nothing);
                 }
             }
@@ -277,7 +284,7 @@ impl Ahead {
         while self.stopped.is_none() && self.shared.ring().slots.len() < self.blocks_max {
             let mut block = self.blocks.pop().unwrap_or_default();
             match source.next(&mut block) {
-                Ok(Step::Block) => {
+                Ok(Refill::Lines) => {
                     let room = Room { block, entries: self.entries.pop().unwrap_or_default() };
                     self.shared.ring().slots.push_back(Slot::Raw(room));
                     self.shared.changed.notify_one();
@@ -307,21 +314,21 @@ impl Drop for Ahead {
     fn drop(&mut self) {
         self.shared.ring().is_over = true;
         self.shared.changed.notify_all();
-        for helper in self.helpers.drain(..) {
-            let _ = helper.join(); // what it decodes cannot unwind out of it
+        for decoder in self.decoders.drain(..) {
+            let _ = decoder.join(); // what it decodes cannot unwind out of it
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Ahead, Block, Blocks, Next, Slot, Step};
+    use super::{Ahead, Block, Blocks, Next, Refill, Slot};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Goal: a block that could not be decoded is not left out in silence. Method: a ring in which a helper
+    /// Goal: a block that could not be decoded is not left out in silence. Method: a ring in which a decoder
     /// has left one.
     #[test]
-    fn a_failure_of_a_helper_is_the_readers() {
+    fn a_failure_of_a_decoder_is_the_readers() {
         let mut ahead = Ahead::start(0);
         ahead.shared.ring().slots.push_back(Slot::Failed(Box::new("no such event")));
         let next = || ahead.next(&mut Blocks::new(&b""[..]), Block::default());
@@ -329,10 +336,10 @@ mod tests {
         assert_eq!(panic.downcast_ref(), Some(&"no such event"));
     }
 
-    /// Goal: a reader that is dropped in the middle takes its helpers along. Method: one that has seen the
+    /// Goal: a reader that is dropped in the middle takes its decoders along. Method: one that has seen the
     /// first of many blocks.
     #[test]
-    fn helpers_end_with_their_reader() {
+    fn decoders_end_with_their_reader() {
         let text = "a line\n".repeat(300_000);
         let (mut ahead, mut source) = (Ahead::start(2), Blocks::new(text.as_bytes()));
         let shared = ahead.shared.clone();
@@ -350,9 +357,9 @@ mod tests {
         for _ in 0..4 {
             steps.push(match ahead.next(&mut source, Block::default()).expect("a text") {
                 Next::Nothing(step) => step,
-                _ => Step::Block,
+                _ => Refill::Lines,
             });
         }
-        assert_eq!(steps, [Step::Block, Step::Block, Step::End, Step::End]);
+        assert_eq!(steps, [Refill::Lines, Refill::Lines, Refill::End, Refill::End]);
     }
 }

@@ -21,9 +21,9 @@ pub(crate) enum RawLine<'a> {
 
 /// What [`Blocks::next`] came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Refill {
     /// The block holds the next lines.
-    Block,
+    Lines,
     /// A source that cannot block has nothing more for now.
     WouldBlock,
     /// The end of the source.
@@ -50,14 +50,14 @@ impl Block {
     }
 
     /// Takes all of its [`Block::lines`] but those that are left.
-    pub(crate) fn take_until(&mut self, left: Left) {
+    pub(crate) fn take_until(&mut self, left: Untaken) {
         (self.at, self.is_cut) = (self.end - left.bytes, left.is_cut);
     }
 }
 
 /// How much of a block's lines is left.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct Untaken {
     bytes: usize,
     is_cut: bool,
 }
@@ -71,8 +71,8 @@ pub(crate) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// How much of them was not taken.
-    pub(crate) fn left(&self) -> Left {
-        Left { bytes: self.bytes.len(), is_cut: self.is_cut }
+    pub(crate) fn left(&self) -> Untaken {
+        Untaken { bytes: self.bytes.len(), is_cut: self.is_cut }
     }
 
     /// The next line; a last line without a line break counts as one.
@@ -121,7 +121,7 @@ impl<R: Read> Blocks<R> {
     }
 
     /// Fills `block` with the next lines, those that the source has now; what was in it is gone.
-    pub(crate) fn next(&mut self, block: &mut Block) -> io::Result<Step> {
+    pub(crate) fn next(&mut self, block: &mut Block) -> io::Result<Refill> {
         if block.bytes.is_empty() {
             block.bytes = vec![0; BLOCK_BYTES].into_boxed_slice();
         }
@@ -133,7 +133,7 @@ impl<R: Read> Blocks<R> {
             if self.at_end {
                 let has_line = self.is_cut || filled > 0;
                 self.hand_out(block, filled);
-                return Ok(if has_line { Step::Block } else { Step::End });
+                return Ok(if has_line { Refill::Lines } else { Refill::End });
             }
             match self.source.read(&mut block.bytes[filled..]) {
                 Ok(0) => self.at_end = true,
@@ -144,7 +144,7 @@ impl<R: Read> Blocks<R> {
                         let end = searched + last + 1;
                         self.rest.extend_from_slice(&block.bytes[end..all]);
                         self.hand_out(block, end);
-                        return Ok(Step::Block);
+                        return Ok(Refill::Lines);
                     }
                     filled = all;
                     if filled > LINE_BYTES_MAX || self.is_cut {
@@ -152,7 +152,7 @@ impl<R: Read> Blocks<R> {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break Ok(Step::WouldBlock),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break Ok(Refill::WouldBlock),
                 Err(error) => break Err(error),
             }
         };
@@ -167,7 +167,7 @@ impl<R: Read> Blocks<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Block, Blocks, LINE_BYTES_MAX, RawLine, Step};
+    use super::{Block, Blocks, LINE_BYTES_MAX, RawLine, Refill};
     use std::io::{self, Read};
 
     /// Hands out `bytes` in pieces of `piece` bytes, with a `WouldBlock` between them.
@@ -196,9 +196,9 @@ mod tests {
         let (mut blocks, mut block, mut found) = (Blocks::new(source), Block::default(), Vec::new());
         loop {
             match blocks.next(&mut block).expect("the source never fails") {
-                Step::Block => {}
-                Step::WouldBlock => continue,
-                Step::End => return found,
+                Refill::Lines => {}
+                Refill::WouldBlock => continue,
+                Refill::End => return found,
             }
             let mut lines = block.lines();
             while let Some(line) = lines.next() {
@@ -242,12 +242,12 @@ mod tests {
         let (mut blocks, mut block) = (Blocks::new(Failing(0)), Block::default());
         assert_eq!(blocks.next(&mut block).unwrap_err().to_string(), "once");
         for expected in [b"one", b"two"] {
-            assert_eq!(blocks.next(&mut block).unwrap(), Step::Block);
+            assert_eq!(blocks.next(&mut block).unwrap(), Refill::Lines);
             let mut lines = block.lines();
             assert_eq!((lines.next(), lines.next()), (Some(RawLine::Line(expected)), None));
         }
-        assert_eq!((blocks.next(&mut block).unwrap(), blocks.bytes_read()), (Step::End, 7));
-        assert_eq!(blocks.next(&mut block).unwrap(), Step::End);
+        assert_eq!((blocks.next(&mut block).unwrap(), blocks.bytes_read()), (Refill::End, 7));
+        assert_eq!(blocks.next(&mut block).unwrap(), Refill::End);
     }
 
     /// Goal: a line at the limit is read, one byte more is not, and the next line is unharmed.

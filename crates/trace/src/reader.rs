@@ -10,7 +10,7 @@ use crate::event::{Event, Record};
 use crate::field::Malformed;
 use crate::header::Header;
 use crate::line::{Columns, Task, split, split_usual};
-use crate::lines::{Block, Blocks, RawLine, Step};
+use crate::lines::{Block, Blocks, RawLine, Refill};
 use crate::names::{NameId, NameTable};
 use crate::tally::{ReadError, Tally};
 use quietcore_core::Nanos;
@@ -95,15 +95,15 @@ impl<R: Read> TraceReader<R> {
         Self { source: Blocks::new(source), block: Block::default(), decoded: None, ahead: None, state }
     }
 
-    /// Lets `helpers` threads decode what lies ahead; events are handed out as without them, in the order of
+    /// Lets `decoders` threads decode what lies ahead; events are handed out as without them, in the order of
     /// the lines, on the thread that reads. For files: lines are handed out when up to
-    /// `512 KiB * (helpers + 1)` behind them were read, which a source that waits makes long.
+    /// `512 KiB * (decoders + 1)` behind them were read, which a source that waits makes long.
     ///
-    /// Memory: up to 2 MiB for each helper, and for the reader. The threads end with the reader; one that
+    /// Memory: up to 2 MiB for each decoder, and for the reader. The threads end with the reader; one that
     /// cannot be started is done without.
     #[must_use]
-    pub fn with_helpers(mut self, helpers: usize) -> Self {
-        self.ahead = (helpers > 0).then(|| Ahead::start(helpers));
+    pub fn with_decoders(mut self, decoders: usize) -> Self {
+        self.ahead = (decoders > 0).then(|| Ahead::start(decoders));
         self
     }
 
@@ -163,8 +163,8 @@ impl<R: Read> TraceReader<R> {
                 }
             }
             match self.source.next(&mut self.block).map_err(ReadError::Io)? {
-                Step::Block => {}
-                Step::WouldBlock | Step::End => return Ok(()),
+                Refill::Lines => {}
+                Refill::WouldBlock | Refill::End => return Ok(()),
             }
         }
     }
@@ -190,9 +190,9 @@ impl<R: Read> TraceReader<R> {
                 return Ok(Progress::Paused);
             }
             match self.next_block().map_err(ReadError::Io)? {
-                Step::Block => {}
-                Step::WouldBlock => return Ok(Progress::Waiting),
-                Step::End => return self.finish(),
+                Refill::Lines => {}
+                Refill::WouldBlock => return Ok(Progress::Waiting),
+                Refill::End => return self.finish(),
             }
         }
     }
@@ -223,18 +223,18 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// Gets the next lines, of which none are left.
-    fn next_block(&mut self) -> io::Result<Step> {
+    fn next_block(&mut self) -> io::Result<Refill> {
         let Some(ahead) = &mut self.ahead else { return self.source.next(&mut self.block) };
         if let Some(decoded) = self.decoded.take() {
             self.block = ahead.rest_of(decoded);
-            return Ok(Step::Block);
+            return Ok(Refill::Lines);
         }
         match ahead.next(&mut self.source, std::mem::take(&mut self.block))? {
             Next::Raw(block) => self.block = block,
             Next::Decoded(decoded) => self.decoded = Some(decoded),
             Next::Nothing(step) => return Ok(step),
         }
-        Ok(Step::Block)
+        Ok(Refill::Lines)
     }
 
     fn finish(&mut self) -> Result<Progress, ReadError> {
@@ -418,11 +418,11 @@ mod tests {
         assert!(reader.tally().clock_without_unit);
     }
 
-    /// Goal: helpers change nothing: events, their order and numbers, the tally, and where a reader pauses.
+    /// Goal: decoders change nothing: events, their order and numbers, the tally, and where a reader pauses.
     /// Method: a text of several blocks with lines of every kind, one of them longer than a block; with every
-    /// number of helpers the sequence of visits and pauses is that without.
+    /// number of decoders the sequence of visits and pauses is that without.
     #[test]
-    fn helpers_change_nothing() {
+    fn decoders_change_nothing() {
         let mut text = String::from("# tracer: nop\n");
         for number in 0..12_000 {
             let line = match number % 64 {
@@ -444,8 +444,8 @@ mod tests {
             }
         }
         text += EVENT;
-        let read = |helpers, lines_max| {
-            let mut reader = TraceReader::new(text.as_bytes()).with_helpers(helpers);
+        let read = |decoders, lines_max| {
+            let mut reader = TraceReader::new(text.as_bytes()).with_decoders(decoders);
             reader.read_header().unwrap();
             let (mut seen, mut pauses) = (Vec::new(), Vec::new());
             let mut visit = |record: &Record<'_>| seen.push(format!("{record:?}"));
@@ -457,16 +457,16 @@ mod tests {
         for lines_max in [u64::MAX, 1_777] {
             let expected = read(0, lines_max);
             assert!(expected.0.len() > 11_000 && expected.2.malformed > 180);
-            for helpers in [1, 2, 5] {
+            for decoders in [1, 2, 5] {
                 assert!(
-                    read(helpers, lines_max) == expected,
-                    "{helpers} helpers, {lines_max} lines at a time"
+                    read(decoders, lines_max) == expected,
+                    "{decoders} decoders, {lines_max} lines at a time"
                 );
             }
         }
     }
 
-    /// Goal: with helpers, too, what was read before a failure is handed out before the failure, and the
+    /// Goal: with decoders, too, what was read before a failure is handed out before the failure, and the
     /// reader goes on. Method: a source that fails once, in the middle of a line.
     #[test]
     fn a_failure_comes_behind_what_was_read() {
@@ -474,12 +474,12 @@ mod tests {
         let (front, back) = half.split_at(half.len() - 9);
         let source =
             || front.as_bytes().chain(FailsOnce(false)).chain(back.as_bytes()).chain(half.as_bytes());
-        for helpers in [0, 2] {
-            let mut reader = TraceReader::new(source()).with_helpers(helpers);
+        for decoders in [0, 2] {
+            let mut reader = TraceReader::new(source()).with_decoders(decoders);
             let error = reader.read(u64::MAX, &mut |_| {}).unwrap_err();
             assert_eq!((error.to_string().as_str(), reader.tally().events), ("reading failed: once", 2_999));
             assert_eq!(reader.read(u64::MAX, &mut |_| {}).unwrap(), Progress::Finished);
-            assert_eq!((reader.tally().events, reader.tally().malformed), (6_000, 0), "{helpers} helpers");
+            assert_eq!((reader.tally().events, reader.tally().malformed), (6_000, 0), "{decoders} decoders");
         }
     }
 

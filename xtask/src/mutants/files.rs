@@ -178,15 +178,15 @@ pub(super) const FILES: &[Mutant] = &[
         file: AHEAD,
         right: "Some(Slot::Taken) => ring.slots.push_front(Slot::Taken),",
         wrong: "Some(Slot::Taken) => ring.slots.insert(1.min(ring.slots.len()), Slot::Taken),",
-        killers: &[Test(TraceUnits, "reader::tests::helpers_change_nothing")],
+        killers: &[Test(TraceUnits, "reader::tests::decoders_change_nothing")],
     },
     Mutant {
         name: "rest-of-a-block-lost",
         rule: "the lines of a block that were not decoded are read",
         file: AHEAD,
         right: "block.take_until(left);",
-        wrong: "block.take_until(Left::default());",
-        killers: &[Test(TraceUnits, "reader::tests::helpers_change_nothing")],
+        wrong: "block.take_until(Untaken::default());",
+        killers: &[Test(TraceUnits, "reader::tests::decoders_change_nothing")],
     },
     Mutant {
         name: "line-number-of-a-block",
@@ -194,7 +194,7 @@ pub(super) const FILES: &[Mutant] = &[
         file: "crates/trace/src/reader.rs",
         right: "                record.line = self.lines;\n",
         wrong: "",
-        killers: &[Test(TraceUnits, "reader::tests::helpers_change_nothing")],
+        killers: &[Test(TraceUnits, "reader::tests::decoders_change_nothing")],
     },
     Mutant {
         name: "end-before-its-lines",
