@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod ci;
 mod dist;
 mod instructions;
@@ -31,6 +32,8 @@ usage: cargo xtask COMMAND
                         chooses mutants or lists
   instructions [--record]   counts the instructions of the runtime's hot paths, beside those written down; --record:
                         writes them down
+  bench [--record] [--rounds N] [--quick]   measures every target of speed beside the machine's own limits; half an
+                        hour; --record: writes the table down
   dist                  builds the binary to give away, target/dist/quietcore, and checks it
   verify DIR            replays every recording in DIR through the wheel: no line may contradict it
   packets [PART]...     packet schedulers on network devices beside the kernel's own; as root; PART: seed, ping,
@@ -55,6 +58,8 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::command(),
         ["instructions"] => instructions::command(false),
         ["instructions", "--record"] => instructions::command(true),
+        ["bench", "--record", words @ ..] => bench::command(true, words),
+        ["bench", words @ ..] => bench::command(false, words),
         ["dist"] => dist::command(),
         ["verify", folder] => verify::command(folder),
         ["packets", names @ ..] => packets::command(names),
