@@ -65,8 +65,8 @@ pub(super) const KERNEL_BUGS: &[Mutant] = &[
         name: "5-equal-expiry-equal-cpu",
         rule: "an event with the same expiry takes the new CPU",
         file: EVENT,
-        right: "if old.expires == event.expires => Some((event, place)),",
-        wrong: "if old.expires == event.expires => Some((old, place)),",
+        right: "        self.cpus[slot] = event.cpu;\n",
+        wrong: "        if event.expires.0 != before {\n            self.cpus[slot] = event.cpu;\n        }\n",
         killers: &[Test(Site, "kernel::stale_cpu_on_equal_expiry")],
     },
     Mutant {

@@ -9,7 +9,7 @@
 //! kernel/time/timer.c, `timers_dead_cpu`.
 
 use super::cpu_flags::CpuRole;
-use super::{Control, Machine};
+use super::{Control, ControlRoles, Machine};
 use crate::base::{BaseId, BaseKind, ExpiryChange};
 use crate::place::{Housekeeping, HousekeepingError, Isolation, nearest_housekeeping};
 use crate::tmigr::CpuState;
@@ -189,14 +189,19 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         self.settings.exclusion.excluded(&control.isolation, &control.online, control.tick_cpu)
     }
 
-    /// The masks and flags that follow from who is online and isolated.
+    /// The masks and flags that follow from who is online and isolated. Only flags that change are written:
+    /// a machine of many CPUs comes online one by one.
     fn renew_masks(&self, control: &mut Control) {
         control.housekeeping = Housekeeping::new(&control.online, &control.isolation).ok();
-        for cpu in self.topology.possible().iter() {
-            let takes_timers = control.housekeeping.as_ref().is_some_and(|masks| masks.work().contains(cpu));
-            let role = CpuRole { is_online: control.online.contains(cpu), takes_timers };
+        let work = control.housekeeping.as_ref().map_or_else(CpuSet::new, |masks| masks.work().clone());
+        let (before, now) = (&control.roles, ControlRoles { online: control.online.clone(), work });
+        let either_way = |one: &CpuSet, other: &CpuSet| one.difference(other).union(&other.difference(one));
+        let changed = either_way(&before.online, &now.online).union(&either_way(&before.work, &now.work));
+        for cpu in changed.iter() {
+            let role = CpuRole { is_online: now.online.contains(cpu), takes_timers: now.work.contains(cpu) };
             self.watch[cpu.index()].flags.transition_to_role(role);
         }
+        control.roles = now;
     }
 
     /// Makes every CPU available that should be, and then takes the others out: joiners first. A joiner is

@@ -54,6 +54,15 @@ struct Control {
     housekeeping: Option<Housekeeping>,
     /// The CPU that keeps time while others are `nohz_full`: the first that came online.
     tick_cpu: Option<CpuId>,
+    /// What the flags of the CPUs say.
+    roles: ControlRoles,
+}
+
+/// Who is online, and who of them takes timers.
+#[derive(Debug, Default)]
+struct ControlRoles {
+    online: CpuSet,
+    work: CpuSet,
 }
 
 /// CPUs, their timers, and which CPU expires them. `T` is what a timer carries for the world: a function and
@@ -138,6 +147,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             isolation: settings.isolation.clone(),
             housekeeping: None,
             tick_cpu: None,
+            roles: ControlRoles::default(),
         };
         Ok(Self {
             hierarchy: Hierarchy::new(&nodes),

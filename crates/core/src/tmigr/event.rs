@@ -27,53 +27,54 @@ pub(crate) struct TreeEvent {
     pub(crate) cpu: CpuId,
 }
 
-/// The events of a group's children.
+/// The events of a group's children. When they are due lies in one line of the cache.
 #[derive(Debug)]
 pub(crate) struct TreeEvents {
-    slots: [Option<(TreeEvent, u32)>; CHILDREN],
+    /// [`NEVER`] where there is none.
+    expires: [u64; CHILDREN],
+    cpus: [CpuId; CHILDREN],
+    /// In which order they were queued.
+    places: [u32; CHILDREN],
     /// Events queued so far; breaks ties.
     queued: u32,
 }
 
 impl TreeEvents {
     const fn new() -> Self {
-        Self { slots: [None; CHILDREN], queued: 0 }
+        Self { expires: [NEVER; CHILDREN], cpus: [CpuId(0); CHILDREN], places: [0; CHILDREN], queued: 0 }
     }
 
     /// An event with the same expiry keeps its place but takes the new CPU: it may be another one's turn
     /// now. Test: `site::stale_cpu_on_equal_expiry`.
     fn set(&mut self, child: ChildMask, event: Option<TreeEvent>) {
-        let slot = &mut self.slots[usize::from(child.slot())];
-        *slot = match (event, *slot) {
-            (Some(event), Some((old, place))) if old.expires == event.expires => Some((event, place)),
-            (Some(event), _) => {
-                self.queued = self.queued.wrapping_add(1);
-                Some((event, self.queued))
-            }
-            (None, _) => None,
-        };
+        let slot = usize::from(child.slot());
+        let before = core::mem::replace(&mut self.expires[slot], to_word(event.map(|event| event.expires)));
+        let Some(event) = event else { return };
+        self.cpus[slot] = event.cpu;
+        if event.expires.0 != before {
+            self.queued = self.queued.wrapping_add(1);
+            self.places[slot] = self.queued;
+        }
     }
 
     /// The first event of a child that is in neither of the masks.
     pub(crate) fn first(&self, ignored: u8) -> Option<(ChildMask, TreeEvent)> {
-        let mut best: Option<(u8, TreeEvent, u32)> = None;
-        for (slot, entry) in (0..).zip(self.slots) {
-            let Some((event, place)) = entry.filter(|_| ignored >> slot & 1 == 0) else { continue };
-            // The older of two equal ones: ages, because places wrap.
-            let age = |place: u32| self.queued.wrapping_sub(place);
-            let is_better = |(_, other, other_place): (u8, TreeEvent, u32)| {
-                event.expires < other.expires
-                    || (event.expires == other.expires && age(place) > age(other_place))
-            };
-            if best.is_none_or(is_better) {
-                best = Some((slot, event, place));
+        // The older of two equal ones: ages, because places wrap.
+        let age = |slot: usize| self.queued.wrapping_sub(self.places[slot]);
+        let (mut best, mut first) = (0, NEVER);
+        for (slot, &expires) in self.expires.iter().enumerate() {
+            let expires = if ignored >> slot & 1 == 0 { expires } else { NEVER };
+            if expires < first || (expires == first && first != NEVER && age(slot) > age(best)) {
+                (best, first) = (slot, expires);
             }
         }
-        best.and_then(|(slot, event, _)| ChildMask::new(slot).map(|child| (child, event)))
+        let event = TreeEvent { expires: from_word(first)?, cpu: self.cpus[best] };
+        ChildMask::new(best as u8).map(|child| (child, event))
     }
 
     pub(crate) fn get(&self, child: ChildMask) -> Option<TreeEvent> {
-        self.slots[usize::from(child.slot())].map(|(event, _)| event)
+        let slot = usize::from(child.slot());
+        Some(TreeEvent { expires: from_word(self.expires[slot])?, cpu: self.cpus[slot] })
     }
 }
 
