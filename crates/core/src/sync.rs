@@ -12,6 +12,28 @@ pub(crate) use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fe
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
+/// Writes `value` behind a full fence: what this thread reads after this is at least as new as what another
+/// one has left that does not see `value` behind a fence of its own.
+///
+/// Where a read-modify-write is a fence by itself (x86-64) it is that, which costs half of a store and a
+/// fence. Rust's rules do not say so of loads that follow it and are not sequentially consistent: the
+/// compiler is kept from moving them.
+#[inline]
+pub(crate) fn store_then_fence(word: &AtomicU64, value: u64) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    {
+        // SeqCst: the instruction is the fence, for the partner that the caller names.
+        word.swap(value, Ordering::SeqCst);
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    {
+        // Relaxed, fence: for the partner that the caller names.
+        word.store(value, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+}
+
 /// Marks a place between two steps, where another CPU may come in.
 macro_rules! interleave {
     ($name:ident) => {{

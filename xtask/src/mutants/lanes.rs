@@ -14,11 +14,19 @@ const WORK: &str = "crates/live/src/words/work.rs";
 
 pub(super) const LANES: &[Mutant] = &[
     Mutant {
+        name: "doze-no-fence",
+        rule: "a lane that dozes looks at its timers after it has said until when",
+        file: "crates/core/src/lane/slot_words.rs",
+        right: "store_then_fence(&self.0, until.0);",
+        wrong: "self.0.store(until.0, Ordering::Relaxed);",
+        killers: &[Test(Models, "lane::slot_words::models::a_doze_is_interrupted")],
+    },
+    Mutant {
         name: "gate-no-fence-lane",
         rule: "a lane looks at its gate after it has said what it does",
         file: QUEUE_WORDS,
-        right: "self.0.store(word(activity) | MOVABLE, Ordering::Relaxed);\n        fence(Ordering::SeqCst);\n",
-        wrong: "self.0.store(word(activity) | MOVABLE, Ordering::Relaxed);\n",
+        right: "swap_then_fence(&self.0, word(activity) | MOVABLE);",
+        wrong: "self.0.store(word(activity) | MOVABLE, Ordering::Relaxed);",
         killers: &[Test(LiveModels, "words::run_queue::models::nothing_starts_behind_a_closed_gate")],
     },
     Mutant {

@@ -31,8 +31,8 @@ pub(super) const WORDS: &[Mutant] = &[
         name: "park-no-fence-owner",
         rule: "an owner looks again after a fence",
         file: PARK,
-        right: "swap(PARKING, Ordering::Relaxed);\n        fence(Ordering::SeqCst);",
-        wrong: "swap(PARKING, Ordering::Relaxed);",
+        right: "swap_then_fence(self.0.value(), PARKING);",
+        wrong: "self.0.value().swap(PARKING, Ordering::Relaxed);",
         killers: &[Killer::Test(Suite::LiveModels, "words::park::models::a_sleeper_is_woken")],
     },
     Mutant {

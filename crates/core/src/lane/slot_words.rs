@@ -9,7 +9,7 @@
 //! Models: `models.rs`, and `stall_deadline/models.rs`.
 
 use crate::Nanos;
-use crate::sync::{AtomicU8, AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU8, AtomicU64, Ordering, fence, store_then_fence};
 use crate::time::{NEVER, from_word, to_word};
 
 /// Until when a lane dozes: waits, and is active in the hierarchy, so that no thread tells it of timers.
@@ -24,9 +24,8 @@ impl DozeUntil {
     /// The owner is about to doze until `until`. What it looks at after this is at least as new as what those
     /// who do not see this have left.
     pub(super) fn begin(&self, until: Nanos) {
-        // Relaxed, fence: pairs with the fence in `is_later_than`: the thread that is second sees the other.
-        self.0.store(until.0, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        // Pairs with the fence in `is_later_than`: the thread that is second sees the other.
+        store_then_fence(&self.0, until.0);
     }
 
     /// By the owner, awake.

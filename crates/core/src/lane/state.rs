@@ -2,7 +2,7 @@
 
 use super::idle_predictor::IdlePredictor;
 use super::slots::{LaneSlot, LaneTable, Sleeper};
-use super::waiting::{NextWatch, Waiting};
+use super::waiting::{NextWatch, Told, Waiting};
 use crate::{Actions, CpuId, Machine, Nanos, RawLock, Turn};
 
 /// What kind of CPU a thread drives.
@@ -95,6 +95,14 @@ impl Lane {
     #[must_use]
     pub fn is_awake(&self) -> bool {
         self.waiting.is_awake()
+    }
+
+    /// Whether it waits for a tick at most, and the hierarchy was told nothing of it: what the end of that
+    /// wait does with the moment is to count how long waits are.
+    #[inline]
+    #[must_use]
+    pub fn dozes_untold(&self) -> bool {
+        matches!(self.waiting, Waiting::Dozing { told: Told::Nothing, .. })
     }
 
     /// Whether a turn need not look at the clock: the lane is awake, has collected nothing, looks after no

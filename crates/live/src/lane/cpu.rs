@@ -135,8 +135,8 @@ impl Cpu {
     /// [`kick_fd`](Self::kick_fd), until [`exit_idle`](Self::exit_idle) or [`turn`](Self::turn). Not while
     /// the last turn said that it has more: then the wait is over at once.
     ///
-    /// Cost: up to a tick ahead a fence and a look at the clock; else its bases' locks and a walk of the
-    /// hierarchy.
+    /// Cost: up to a tick ahead two fences and a look at the cycle counter; else its bases' locks and a walk of
+    /// the hierarchy.
     pub fn enter_idle(&mut self) -> IdleUntil {
         self.lane.enter_idle()
     }
@@ -144,7 +144,7 @@ impl Cpu {
     /// The wait is over, or the program has work: the machine counts on this lane again. [`turn`](Self::turn)
     /// does it, too.
     pub fn exit_idle(&mut self) {
-        self.lane.exit_idle(self.lane.machine.now());
+        self.lane.end_idle();
     }
 
     /// The moment, on the machine's clock, at which a lane that goes on working must turn: the end of the

@@ -8,7 +8,8 @@ use quietcore_core::lane::IdleUntil;
 impl LaneDriver {
     /// Nothing to run: from now on kicks arrive, and the lane may wait.
     pub(super) fn enter_idle(&mut self) -> IdleUntil {
-        let now = self.machine.clock.now();
+        // A little ahead at most: what is due by then is looked at before the lane waits.
+        let now = self.machine.clock.latest();
         if self.machine.is_forked() {
             return IdleUntil::Stay { until: now };
         }
@@ -25,10 +26,21 @@ impl LaneDriver {
         if !has_work() {
             self.parker().sleep(until);
         }
-        self.exit_idle(self.machine.clock.now());
+        self.end_idle();
     }
 
-    /// There is something to run, or the wait is over. Does nothing if the lane did not wait.
+    /// There is something to run, or the wait is over. Does nothing if the lane did not wait. The end of a
+    /// doze is a matter of statistics, for which the cycle counter will do.
+    #[inline]
+    pub(super) fn end_idle(&mut self) {
+        if self.state.is_awake() {
+            return;
+        }
+        let clock = &self.machine.clock;
+        self.wake_up(if self.state.dozes_untold() { clock.latest() } else { clock.now() });
+    }
+
+    /// The same by a lane that has looked at the clock.
     #[inline]
     pub(super) fn exit_idle(&mut self, now: Nanos) {
         if !self.state.is_awake() {

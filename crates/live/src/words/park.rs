@@ -15,7 +15,7 @@ mod event;
 mod outcome;
 
 use crate::words::futex::{FutexWord, Slept};
-use crate::words::sync::{Ordering, fence};
+use crate::words::sync::{Ordering, fence, swap_then_fence};
 use event::EventDescriptor;
 pub(crate) use outcome::{Notify, Woken};
 use quietcore_core::Nanos;
@@ -40,10 +40,9 @@ impl ParkWord {
 
     /// For the owner, before its second look.
     fn prepare(&self) {
-        // Relaxed, fence: pairs with the fence in `notify`, see the file's comment. A late sender's NOTIFIED
-        // is overwritten: the look finds what it left.
-        let before = self.0.value().swap(PARKING, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        // Pairs with the fence in `notify`, see the file's comment. A late sender's NOTIFIED is overwritten:
+        // the look finds what it left.
+        let before = swap_then_fence(self.0.value(), PARKING);
         debug_assert_ne!(before, PARKING, "parked twice");
     }
 

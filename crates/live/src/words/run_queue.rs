@@ -8,7 +8,7 @@
 //!
 //! Races 13 and 14 of [core's lane/README.md](../../../core/src/lane/README.md); models: `models.rs`.
 
-use crate::words::sync::{AtomicU32, Ordering, fence};
+use crate::words::sync::{AtomicU32, Ordering, fence, swap_then_fence};
 use quietcore_core::realtime::Priority;
 use quietcore_core::run_queue::Activity;
 
@@ -98,9 +98,8 @@ impl CurrentItem {
     #[inline]
     #[must_use]
     pub(crate) fn begin_movable(&self, activity: Activity, gate: &Gate) -> bool {
-        // Relaxed, fence: pairs with the fence in `Gate::close_and_see`, see the file's comment.
-        self.0.store(word(activity) | MOVABLE, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        // Pairs with the fence in `Gate::close_and_see`, see the file's comment.
+        swap_then_fence(&self.0, word(activity) | MOVABLE);
         let is_open = gate.is_open();
         if !is_open {
             self.end();

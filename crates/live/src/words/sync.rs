@@ -34,6 +34,30 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// Writes `value` behind a full fence: what this thread reads after this is at least as new as what another
+/// one has left that does not see `value` behind a fence of its own. Returns what was there.
+///
+/// Where a read-modify-write is a fence by itself (x86-64) it is not paid for twice. Rust's rules do not
+/// say so of loads that follow it and are not sequentially consistent: the compiler is kept from moving
+/// them.
+#[inline]
+pub(crate) fn swap_then_fence(word: &AtomicU32, value: u32) -> u32 {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    {
+        // SeqCst: the instruction is the fence, for the partner that the caller names.
+        let before = word.swap(value, Ordering::SeqCst);
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        before
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    {
+        // Relaxed, fence: for the partner that the caller names.
+        let before = word.swap(value, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        before
+    }
+}
+
 /// A count of what rarely happens, read by people. It orders nothing, so loom does not watch it.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(core::sync::atomic::AtomicU64);
