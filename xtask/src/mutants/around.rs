@@ -33,8 +33,8 @@ pub(super) const AROUND: &[Mutant] = &[
         name: "calls-itself",
         rule: "by the bitmap's rule an isolated lane is called by others only",
         file: "crates/live/src/lane/doze.rs",
-        right: "self.current_cpu().is_none_or(|(cpu, _)| cpu != base.cpu)",
-        wrong: "{ let _ = base; true }",
+        right: "slot.is_standalone() && !is_own() {",
+        wrong: "slot.is_standalone() {",
         killers: &[Test(Lanes, "timer_raise::an_isolated_lane_does_not_call_itself")],
     },
     Mutant {

@@ -2,7 +2,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{Futures, LiveUnits, Tasks};
+use super::killer::Suite::{Futures, LiveUnits, Machine, Tasks};
 
 pub(super) const VERBS: &[Mutant] = &[
     Mutant {
@@ -44,6 +44,14 @@ pub(super) const VERBS: &[Mutant] = &[
         right: "if mode == ArmMode::Always && timer.is_lent() {",
         wrong: "if timer.is_lent() {",
         killers: &[Test(LiveUnits, "timer::tests::kinds::pins_last_until_an_arm_for_a_moment")],
+    },
+    Mutant {
+        name: "own-doze-goes-on",
+        rule: "a lane that arms an exact timer just before it waits does not wait beyond it",
+        file: "crates/core/src/lane/slots.rs",
+        right: "self.doze.is_own_later_than(at)",
+        wrong: "false",
+        killers: &[Test(Machine, "lanes::only_a_lane_that_dozes_is_interrupted")],
     },
     Mutant {
         name: "doze-is-not-told",

@@ -41,6 +41,13 @@ impl DozeUntil {
         // Relaxed: ordered by the fence, see `begin`.
         self.0.load(Ordering::Relaxed) > at.0
     }
+
+    /// The same for the owner itself, which needs no fence to see what it wrote.
+    #[inline]
+    pub(super) fn is_own_later_than(&self, at: Nanos) -> bool {
+        // Relaxed: written by this thread.
+        self.0.load(Ordering::Relaxed) > at.0
+    }
 }
 
 /// When the tree wants a lane awake, requested while none was.

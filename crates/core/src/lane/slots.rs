@@ -70,10 +70,12 @@ impl<S: Sleeper> LaneSlot<S> {
         self.standalone.is_set()
     }
 
-    /// Wakes the owner if it dozes beyond `at`.
+    /// Wakes the owner if it dozes beyond `at`; by another thread, or by the owner itself, which may arm
+    /// between the end of its turn and its wait.
     #[inline]
-    fn interrupt_doze(&self, at: Nanos) {
-        if self.doze.is_later_than(at) {
+    fn interrupt_doze(&self, at: Nanos, is_own: bool) {
+        let dozes_on = if is_own { self.doze.is_own_later_than(at) } else { self.doze.is_later_than(at) };
+        if dozes_on {
             let _ = self.world.kick();
         }
     }
@@ -139,14 +141,21 @@ impl<S: Sleeper> LaneTable<S> {
     /// A timer was put on `base`, to run at `at`: wakes the lane of its CPU if that is awake in the
     /// hierarchy, so that no action asks for it, but dozes beyond `at` and keeps this timer more exactly
     /// than its ticks: it is exact, or pinned. Returns the slot of such a timer. After every arm, by the
-    /// thread that made it. Cost: a compare; a fence and a load for such timers; nothing without lanes.
+    /// thread that made it; `is_own` says whether that is the lane's. Cost: a compare; for such timers a
+    /// load, and for another thread a fence; nothing without lanes.
     #[inline]
-    pub fn after_arm(&self, base: BaseId, is_exact: bool, at: Nanos) -> Option<&LaneSlot<S>> {
+    pub fn after_arm(
+        &self,
+        base: BaseId,
+        is_exact: bool,
+        at: Nanos,
+        is_own: impl FnOnce() -> bool,
+    ) -> Option<&LaneSlot<S>> {
         if !is_exact && base.kind != BaseKind::Local {
             return None;
         }
         let slot = self.slot(base.cpu)?;
-        slot.interrupt_doze(at);
+        slot.interrupt_doze(at, is_own());
         Some(slot)
     }
 

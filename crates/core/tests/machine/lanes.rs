@@ -213,33 +213,35 @@ fn a_lane_that_has_dozed_is_busy() {
 }
 
 /// Goal: a lane is interrupted as long as it dozes, and no longer, by timers that it keeps more exactly than
-/// its ticks. Method: a doze, arms of each kind, and its end.
+/// its ticks, by whichever thread. Method: a doze, arms of each kind by others and by itself, and its end.
 #[test]
 fn only_a_lane_that_dozes_is_interrupted() {
-    let mut lanes = Lanes::new(1);
-    // After a short wait it expects another one.
-    let first = lanes.idle(0, Nanos(1));
-    lanes.wake(0, Nanos(2));
-    assert_eq!(first, IdleUntil::Sleep { until: None });
-    assert_eq!(lanes.idle(0, Nanos(3)), IdleUntil::Stay { until: ms(1) }, "the end of the tick");
-    let tell = |lanes: &Lanes, kind, is_exact, at| {
-        lanes.table.after_arm(BaseId { cpu: cpu(0), kind }, is_exact, at).is_some()
-    };
-    assert!(tell(&lanes, BaseKind::Guest, true, ms(1)));
-    assert_eq!(lanes.kicked()[0], 0, "it is up by then");
-    for (kind, is_exact, is_told) in [
-        (BaseKind::Global, false, false),
-        (BaseKind::Guest, false, false),
-        (BaseKind::Global, true, true),
-        (BaseKind::Guest, true, true),
-        (BaseKind::Local, false, true),
-    ] {
-        assert_eq!(tell(&lanes, kind, is_exact, Nanos(500)), is_told, "{kind:?} {is_exact}");
-        assert_eq!(lanes.kicked()[0], u32::from(is_told), "{kind:?} {is_exact}");
+    for is_own in [false, true] {
+        let mut lanes = Lanes::new(1);
+        // After a short wait it expects another one.
+        let first = lanes.idle(0, Nanos(1));
+        lanes.wake(0, Nanos(2));
+        assert_eq!(first, IdleUntil::Sleep { until: None });
+        assert_eq!(lanes.idle(0, Nanos(3)), IdleUntil::Stay { until: ms(1) }, "the end of the tick");
+        let tell = |lanes: &Lanes, kind, is_exact, at| {
+            lanes.table.after_arm(BaseId { cpu: cpu(0), kind }, is_exact, at, || is_own).is_some()
+        };
+        assert!(tell(&lanes, BaseKind::Guest, true, ms(1)));
+        assert_eq!(lanes.kicked()[0], 0, "it is up by then");
+        for (kind, is_exact, is_told) in [
+            (BaseKind::Global, false, false),
+            (BaseKind::Guest, false, false),
+            (BaseKind::Global, true, true),
+            (BaseKind::Guest, true, true),
+            (BaseKind::Local, false, true),
+        ] {
+            assert_eq!(tell(&lanes, kind, is_exact, Nanos(500)), is_told, "{kind:?} {is_exact}");
+            assert_eq!(lanes.kicked()[0], u32::from(is_told), "{kind:?} {is_exact}");
+        }
+        lanes.wake(0, Nanos(700));
+        let _ = tell(&lanes, BaseKind::Global, true, Nanos(800));
+        assert_eq!((lanes.slot(0).dozes(), lanes.kicked()[0]), (false, 0), "it is up");
     }
-    lanes.wake(0, Nanos(700));
-    let _ = tell(&lanes, BaseKind::Global, true, Nanos(800));
-    assert_eq!((lanes.slot(0).dozes(), lanes.kicked()[0]), (false, 0), "it is up");
 }
 
 /// Goal: a lane that is about to wait sees what was armed before it said so. Method: a timer that is due

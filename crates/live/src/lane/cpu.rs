@@ -135,8 +135,8 @@ impl Cpu {
     /// [`kick_fd`](Self::kick_fd), until [`exit_idle`](Self::exit_idle) or [`turn`](Self::turn). Not while
     /// the last turn said that it has more: then the wait is over at once.
     ///
-    /// Cost: up to a tick ahead two fences and a look at the cycle counter; else its bases' locks and a walk of
-    /// the hierarchy.
+    /// Cost: up to a tick ahead two fences and a look at the cycle counter; else its bases' locks and a walk
+    /// of the hierarchy.
     pub fn enter_idle(&mut self) -> IdleUntil {
         self.lane.enter_idle()
     }

@@ -9,11 +9,9 @@ impl Machine {
     /// [`LaneTable::after_arm`]: quietcore_core::lane::LaneTable::after_arm
     #[inline]
     pub(crate) fn after_arm(&self, base: BaseId, is_exact: bool, at: Nanos) {
-        let Some(slot) = self.lanes.table().after_arm(base, is_exact, at) else { return };
-        if self.timer_raise.calls()
-            && slot.is_standalone()
-            && self.current_cpu().is_none_or(|(cpu, _)| cpu != base.cpu)
-        {
+        let is_own = || self.current_cpu().is_some_and(|(cpu, _)| cpu == base.cpu);
+        let Some(slot) = self.lanes.table().after_arm(base, is_exact, at, is_own) else { return };
+        if self.timer_raise.calls() && slot.is_standalone() && !is_own() {
             slot.world.call();
         }
     }

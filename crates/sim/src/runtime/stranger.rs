@@ -103,7 +103,8 @@ impl RuntimeWorld {
             timer.stay_on(cpu, was_isolated.contains(cpu) || self.isolated.borrow().contains(cpu));
         }
         self.counts.borrow_mut().arms += 1;
-        let _ = self.lanes.after_arm(armed.base, matches!(key, CoreTimer::Exact(_)), at);
+        let is_own = || context.own_cpu() == Some(armed.base.cpu);
+        let _ = self.lanes.after_arm(armed.base, matches!(key, CoreTimer::Exact(_)), at, is_own);
         self.acting.set(self.acting.get() - 1);
         if let Some(what) = self.timers.borrow()[number as usize].is_wrong() {
             self.violate(format!("timer {number}: {what}"));
