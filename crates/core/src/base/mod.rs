@@ -48,6 +48,7 @@ mod timer;
 mod transfer;
 mod word;
 
+pub(crate) use arm::FastArm;
 pub use arm::{Arm, ArmMode, ArmTarget, Cancelled};
 pub(crate) use bases::{BaseGuard, Bases, earliest};
 pub(crate) use expire::RunnerToken;

@@ -16,7 +16,9 @@
 
 use super::Machine;
 use super::name::AnyTimer;
-use crate::base::{Arm, ArmTarget, BaseId, BaseKind, EitherRef, Moment, TimerKind, TimerRef, earliest};
+use crate::base::{
+    Arm, ArmTarget, BaseId, BaseKind, EitherRef, FastArm, Moment, TimerKind, TimerRef, earliest,
+};
 use crate::place::{Arming, Caller, ExactMode, ExactOrigin, ExactPolicy, ExactStart, Policy};
 use crate::place::{exact_target, nearest_housekeeping, push_target};
 use crate::tmigr::CpuState;
@@ -57,6 +59,26 @@ pub struct Armed {
     pub was_pending: bool,
     /// The base that the timer is in now.
     pub base: BaseId,
+}
+
+/// What an arm in the usual case did.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "what follows is not done yet"]
+pub struct UsualArm {
+    /// As of [`Armed`].
+    pub was_pending: bool,
+    base: BaseId,
+    must_publish: bool,
+    has_follow_up: bool,
+}
+
+impl UsualArm {
+    /// Whether [`Machine::follow_up`] has anything to do.
+    #[inline]
+    #[must_use]
+    pub const fn has_follow_up(&self) -> bool {
+        self.has_follow_up
+    }
 }
 
 /// How near the deadline of a timer must be kept by the CPU that expires it.
@@ -125,18 +147,45 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
         let arm = arm.into();
         if arm.is_plain()
-            && let (EitherRef::Tick(timer), Moment::Tick(expires)) = (K::either(timer), K::moment(arm.when))
-            && let Some(onto) = self.fast_base(context)
-            && let Some(armed) = self.bases.arm_fast(timer, expires, onto, context)
+            && let Some(armed) = self.arm_usual(timer, arm.when, context)
         {
-            // As in `arm_slow`.
-            let has_left = !context.is_cpu() && self.leave_nothing_behind(onto.cpu, context.now(), actions);
-            if armed.change.must_publish() && !has_left {
-                self.publish_first(onto, Promptness::Tick, actions);
+            if armed.has_follow_up() {
+                self.follow_up(armed, context, actions);
             }
-            return Ok(Armed { was_pending: armed.was_pending, base: onto });
+            return Ok(Armed { was_pending: armed.was_pending, base: armed.base });
         }
         self.arm_slow(timer, arm, context, actions)
+    }
+
+    /// [`arm`](Self::arm) for a moment in the usual case, a floating timer of ticks that was here before or
+    /// nowhere, for callers to whom a list of actions is dear. `None` when it is another case, and then
+    /// nothing was done. What [has a follow-up](UsualArm::has_follow_up) is not complete without
+    /// [it](Self::follow_up).
+    #[inline]
+    pub fn arm_usual<K: TimerKind>(
+        &self,
+        timer: TimerRef<T, K>,
+        when: K::When,
+        context: Context,
+    ) -> Option<UsualArm> {
+        let (EitherRef::Tick(timer), Moment::Tick(expires)) = (K::either(timer), K::moment(when)) else {
+            return None;
+        };
+        let base = self.fast_base(context)?;
+        let FastArm { was_pending, change } = self.bases.arm_fast(timer, expires, base, context)?;
+        let must_publish = change.must_publish();
+        // As in `arm_slow`: behind the lock of the base.
+        let must_leave = !context.is_cpu() && !self.flags(base.cpu).takes_timers();
+        Some(UsualArm { was_pending, base, must_publish, has_follow_up: must_publish || must_leave })
+    }
+
+    /// What is left of an arm in the usual case, from the same context. The timer may be gone.
+    pub fn follow_up(&self, armed: UsualArm, context: Context, actions: &mut Actions) {
+        // As in `arm_slow`.
+        let has_left = !context.is_cpu() && self.leave_nothing_behind(armed.base.cpu, context.now(), actions);
+        if armed.must_publish && !has_left {
+            self.publish_first(armed.base, Promptness::Tick, actions);
+        }
     }
 
     /// Where a floating timer goes when nothing is special about who arms it; [`base_for`](Self::base_for)

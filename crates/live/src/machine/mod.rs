@@ -49,7 +49,9 @@ use quietcore_core::lane::Helper;
 use quietcore_core::place::nearest_housekeeping;
 use quietcore_core::realtime::Awareness;
 use quietcore_core::softirq::TimerRaise;
-use quietcore_core::{Actions, Context, CpuId, CpuSet, Machine as Core, Nanos};
+use quietcore_core::{
+    Actions, Context, CpuId, CpuSet, Machine as Core, Nanos, TimerKind, TimerRef, UsualArm,
+};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use sync::{Hosts, Life};
@@ -208,6 +210,27 @@ impl Machine {
             Some((cpu, now)) => Context::on(cpu, now),
             None => Context::near(CpuId::default(), Nanos(0)),
         }
+    }
+
+    /// Arms in the [usual case](quietcore_core::Machine::arm_usual); says whether the timer was pending, or
+    /// that it is another case.
+    #[inline]
+    pub(crate) fn arm_usual<K: TimerKind>(
+        &self,
+        timer: TimerRef<Payload, K>,
+        when: K::When,
+        context: Context,
+    ) -> Option<bool> {
+        let armed = self.core.arm_usual(timer, when, context)?;
+        if armed.has_follow_up() {
+            self.follow_up(armed, context);
+        }
+        Some(armed.was_pending)
+    }
+
+    #[inline(never)]
+    fn follow_up(&self, armed: UsualArm, context: Context) {
+        self.act(|actions| self.core.follow_up(armed, context, actions));
     }
 
     /// Lets `decide` say what has to be done, and does it when all locks are dropped.

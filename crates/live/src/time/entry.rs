@@ -194,7 +194,11 @@ unsafe fn arm<K: TimerKind>(entry: &WakeEntry<K>, deadline: Nanos, now: Nanos) -
     // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload,
     // which no thread writes.
     let timer = unsafe { TimerRef::new(entry.address()) };
-    let armed = machine.act(|actions| machine.core.arm(timer, at, machine.context(now), actions));
+    let context = machine.context(now);
+    if let Some(was_pending) = machine.arm_usual(timer, at, context) {
+        return was_pending; // it is not exact: no lane that dozes has to be told
+    }
+    let armed = machine.act(|actions| machine.core.arm(timer, at, context, actions));
     let armed = armed.expect(KNOWN);
     machine.after_arm(armed.base, K::IS_EXACT, deadline);
     armed.was_pending

@@ -10,11 +10,11 @@
 //! the lock of [`Rearm`](super::rearm::Rearm) is held longer, the run waits for that lock, because the timer
 //! was periodic at some time.
 
-use super::raw::{RawTimer, TimerPtr, with_either};
+use super::raw::{Either, RawTimer, TimerPtr, with_either};
 use super::rearm::{RearmGuard, RunPlan};
 use crate::machine::ArmError;
 use crate::{CpuId, Nanos};
-use quietcore_core::{Actions, Arm, ArmMode, ArmTarget, Armed, Context};
+use quietcore_core::{Actions, Arm, ArmMode, ArmTarget, Armed, Context, TickKind, TimerKind as _};
 use quietcore_wheel::Shape;
 
 /// Of a coarse timer: beyond this many ticks the wheel would hand it out early. Half of the wheel's reach,
@@ -22,10 +22,27 @@ use quietcore_wheel::Shape;
 const FAR: u64 = Shape::<9, 64>::LONGEST / 2;
 
 impl TimerPtr {
-    #[inline]
+    #[allow(clippy::inline_always, reason = "a call costs a tenth of the usual arm")]
+    #[inline(always)]
     pub(super) fn arm_once(self, at: Nanos, context: Context) -> Result<bool, ArmError> {
+        let Either::Tick(timer) = self.core() else { return self.arm_unusual(at, context) };
         let rearm = &self.timer().rearm;
         if rearm.ever_followed() || self.is_far(at, context.now()) {
+            return self.arm_slowly(at, context);
+        }
+        rearm.due.store(at);
+        let when = TickKind::not_before(at, Nanos(0));
+        // Not pinned, if it is done: no lane that dozes has to be told.
+        match self.timer().machine().arm_usual(timer, when, context) {
+            Some(was_pending) => Ok(was_pending),
+            None => self.arm_unusual(at, context),
+        }
+    }
+
+    /// [`arm_once`](Self::arm_once) for timers of all kinds.
+    #[inline(never)]
+    fn arm_unusual(self, at: Nanos, context: Context) -> Result<bool, ArmError> {
+        if self.timer().rearm.ever_followed() || self.is_far(at, context.now()) {
             return self.arm_slowly(at, context);
         }
         self.put(at, |actions| self.enqueue(Arm::at(at), context, actions))
@@ -143,7 +160,11 @@ impl TimerPtr {
         Ok(was_pending)
     }
 
-    #[inline]
+    #[allow(
+        clippy::inline_always,
+        reason = "the compiler takes it out of the arm of an exact timer otherwise"
+    )]
+    #[inline(always)]
     fn enqueue(self, arm: Arm<Nanos>, context: Context, actions: &mut Actions) -> Result<Armed, ArmError> {
         let timer = self.timer();
         let core = &timer.machine().core;
