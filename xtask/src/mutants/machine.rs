@@ -114,8 +114,16 @@ pub(super) const RULES: &[Mutant] = &[
         name: "usual-arm-leaves-behind",
         rule: "nor does an arm in the usual case",
         file: ARM,
-        right: "!context.is_cpu() && self.leave_nothing_behind(onto.cpu, context.now(), actions);",
+        right: "!context.is_cpu() && self.leave_nothing_behind(armed.base.cpu, context.now(), actions);",
         wrong: "false;",
+        killers: &[Test(Machine, "isolation::an_arm_that_raced_with_isolation_is_evacuated")],
+    },
+    Mutant {
+        name: "usual-arm-does-not-look",
+        rule: "an arm in the usual case looks whether its CPU was isolated meanwhile",
+        file: ARM,
+        right: "let must_leave = !context.is_cpu() && !self.flags(base.cpu).takes_timers();",
+        wrong: "let must_leave = false;",
         killers: &[Test(Machine, "isolation::an_arm_that_raced_with_isolation_is_evacuated")],
     },
     Mutant {
@@ -130,8 +138,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "usual-arm-tells-nobody",
         rule: "the first timer of a sleeping CPU's base is published, also on the fast path",
         file: ARM,
-        right: "            if armed.change.must_publish() && !has_left {",
-        wrong: "            if false && armed.change.must_publish() && !has_left {",
+        right: "        if armed.must_publish && !has_left {",
+        wrong: "        if false && armed.must_publish && !has_left {",
         killers: &[Test(Machine, "contract::the_contract_holds")],
     },
     Mutant {
