@@ -1,7 +1,7 @@
 //! The table, for a terminal and for a document.
 
 use super::found::Found;
-use super::rows::{Limit, Target};
+use super::rows::{Limit, REFERENCE, Target};
 use crate::limits::Limits;
 use crate::machine::Machine;
 use crate::statistics::Summary;
@@ -21,6 +21,8 @@ pub struct Verdict {
     pub multiple: Option<Summary>,
     /// Whether the median multiple is what it should be; absent if it was not measured.
     pub is_met: Option<bool>,
+    /// In so many rounds it was measured.
+    pub rounds: usize,
     #[serde(skip)]
     limit: Limit,
 }
@@ -41,6 +43,7 @@ impl Verdict {
             figure: Summary::of(&figures),
             multiple,
             is_met: multiple.map(meets),
+            rounds: rounds.len(),
             limit: target.limit,
         }
     }
@@ -53,8 +56,9 @@ impl Verdict {
             value => format!("{value:.2}"),
         };
         let figure = self.figure.map_or("-".to_owned(), |of| format!("{} {unit}", number(of.median)));
-        let range =
-            self.figure.map_or("-".to_owned(), |of| format!("{}..{}", number(of.min), number(of.max)));
+        let range = self
+            .figure
+            .map_or("-".to_owned(), |of| format!("{}..{} ({})", number(of.min), number(of.max), self.rounds));
         let multiple = |value: f64| match self.limit {
             Limit::Itself => "-".to_owned(),
             Limit::Lock => format!("{value:.2} locks"),
@@ -74,16 +78,19 @@ impl Verdict {
     }
 }
 
-const HEAD: [&str; 7] = ["", "here", "rounds", "of the limit", "target", "of the limit", ""];
+const HEAD: [&str; 7] = ["", "here", "range (rounds)", "of the limit", "target", "of the limit", ""];
 
 fn about(machine: &Machine, limits: &Limits, rounds: u32) -> String {
     let Machine { cpu, cores, kernel, commit, rustc } = machine;
     let commit = commit.as_deref().unwrap_or("unknown");
+    let text = |limits: &Limits| {
+        format!("lock {:.1}, clock {:.1}, miss {:.0}", limits.lock, limits.clock, limits.miss)
+    };
     format!(
         "{cpu}, {cores} CPUs, Linux {kernel}, commit {commit}, {rustc}; medians of {rounds} rounds.\n\
-         The machine's limits in ns: lock {:.1}, clock {:.1}, miss {:.0} (where the targets were set: 9.4, 23, \
-         300).\n",
-        limits.lock, limits.clock, limits.miss
+         The machine's limits in ns: {}\nwhere the targets were set:   {}\n",
+        text(limits),
+        text(&REFERENCE)
     )
 }
 
@@ -154,10 +161,10 @@ mod tests {
             rustc: "rustc",
         };
         let limits = Limits { lock: 5.0, clock: 15.0, miss: 100.0 };
-        let row = "| pair | 11.0 ns | 11.0..11.0 | 2.20 locks | 18.8 ns | 2.00 locks | missed |";
+        let row = "| pair | 11.0 ns | 11.0..11.0 (1) | 2.20 locks | 18.8 ns | 2.00 locks | missed |";
         assert!(markdown(&machine, &limits, 1, std::slice::from_ref(&verdict)).contains(row));
         let shown = text(&machine, &limits, 1, &[verdict]);
         assert!(shown.contains("pair (missed)") && shown.contains("2.20 locks"), "{shown}");
-        assert!(shown.lines().skip(2).all(|line| line.len() <= 80), "{shown}");
+        assert!(shown.lines().skip(3).all(|line| line.len() <= 80), "{shown}");
     }
 }

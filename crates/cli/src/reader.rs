@@ -12,8 +12,9 @@ const DECODERS_MAX: usize = 3;
 
 /// A reader of the recording at `path`, which may expand so many times.
 pub(crate) fn open(path: &Path, expansion_max: u32) -> Result<TraceReader<Box<dyn Read>>, CliError> {
-    // What comes through a pipe is read as it comes.
-    let is_file = path.metadata().is_ok_and(|found| found.is_file());
+    // What comes through a pipe is read as it comes; so is what the kernel makes up, whose files are empty.
+    let is_file =
+        path != Path::new("-") && path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
     let decoders = if is_file { decoders(available_parallelism().map_or(1, NonZero::get)) } else { 0 };
     Ok(TraceReader::new(open_expanding(path, expansion_max)?).with_decoders(decoders))
 }

@@ -20,13 +20,16 @@ pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fe
 /// compiler is kept from moving them.
 #[inline]
 pub(crate) fn store_then_fence(word: &AtomicU64, value: u64) {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
     {
-        // SeqCst: the instruction is the fence, for the partner that the caller names.
-        word.swap(value, Ordering::SeqCst);
-        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        use core::sync::atomic::compiler_fence;
+        // Relaxed, between fences of the compiler: the instruction is the fence, for the partner that the
+        // caller names.
+        compiler_fence(Ordering::SeqCst);
+        word.swap(value, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
     }
-    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
     {
         // Relaxed, fence: for the partner that the caller names.
         word.store(value, Ordering::Relaxed);

@@ -10,7 +10,7 @@
 //! [`ENTRIES_MAX`] records (some 700 KiB).
 
 use crate::decode::record;
-use crate::event::Record;
+use crate::event::{Event, Record};
 use crate::line::{Columns, split_usual};
 use crate::lines::{Block, Blocks, RawLine, Refill, Untaken};
 use self_cell::self_cell;
@@ -29,7 +29,7 @@ const ENTRIES_MAX: usize = 4096;
 pub(crate) enum Entry<'a> {
     /// An event, and the name of its tracepoint; the record's line number is not set.
     Event(Record<'a>, &'a [u8]),
-    /// A line that is not of the usual form, to be read by the reader.
+    /// A line that is read by the reader: it is not of the usual form, or malformed.
     Line(&'a [u8]),
     /// A line that is too long.
     TooLong,
@@ -87,8 +87,9 @@ impl<'a> Entry<'a> {
     fn of(line: &'a [u8], columns: &mut Columns) -> Self {
         let Some(prefix) = split_usual(line, columns) else { return Self::Line(line) };
         match record(0, &prefix) {
+            // Its set of CPUs is memory of its own, which is not kept for a whole block.
+            Ok(Record { event: Event::IpiSendMask { .. }, .. }) | Err(_) => Self::Line(line),
             Ok(record) => Self::Event(record, prefix.name),
-            Err(_) => Self::Line(line),
         }
     }
 }
@@ -246,7 +247,9 @@ impl Ahead {
 
     /// The next lines of `source`; `used` is a block without lines.
     pub(crate) fn next<R: Read>(&mut self, source: &mut Blocks<R>, used: Block) -> io::Result<Next> {
-        self.blocks.push(used);
+        if used.has_memory() {
+            self.blocks.push(used);
+        }
         self.fill(source);
         let mut ring = self.shared.ring();
         loop {
@@ -347,6 +350,24 @@ mod tests {
         assert!(matches!(first, Next::Raw(_) | Next::Decoded(_)));
         drop(ahead);
         assert_eq!(std::sync::Arc::strong_count(&shared), 1);
+    }
+
+    /// Goal: a source that has nothing for now costs no memory, however often it is asked. Method: one that
+    /// never has anything.
+    #[test]
+    fn nothing_costs_nothing() {
+        struct Dry;
+        impl std::io::Read for Dry {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(std::io::ErrorKind::WouldBlock.into())
+            }
+        }
+        let (mut ahead, mut source) = (Ahead::start(1), Blocks::new(Dry));
+        for _ in 0..9 {
+            let next = ahead.next(&mut source, Block::default()).expect("it fails never");
+            assert!(matches!(next, Next::Nothing(Refill::WouldBlock)));
+            assert!(ahead.blocks.len() <= 1, "{} blocks", ahead.blocks.len());
+        }
     }
 
     /// Goal: what the source says when it stops is told once, after its lines.

@@ -309,7 +309,7 @@ pub(crate) fn pointer(text: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::{Fields, Malformed, find_last, hexadecimal, pointer, signed, unsigned};
-    use proptest::prelude::{Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
+    use proptest::prelude::{ProptestConfig, Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
 
     /// Values as traces have them, and such as they do not.
     fn value() -> impl Strategy<Value = String> {
@@ -325,6 +325,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         /// Goal: the usual form of a value is read as any form of it is, and what comes next is the same.
         /// Method: texts of words, with the key first or not; each kind of value is read both ways.
         #[test]

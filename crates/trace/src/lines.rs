@@ -43,6 +43,11 @@ pub(crate) struct Block {
 }
 
 impl Block {
+    /// Whether it has memory for lines.
+    pub(crate) fn has_memory(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
     /// The lines that were not taken.
     #[inline(always)]
     pub(crate) fn lines(&self) -> Lines<'_> {

@@ -52,6 +52,8 @@ pub struct TraceReader<R> {
     block: Block,
     decoded: Option<Decoded>,
     ahead: Option<Ahead>,
+    /// Lines were handed out: the source may be ahead of them.
+    has_begun: bool,
     state: ReaderState,
 }
 
@@ -78,7 +80,7 @@ impl<R> fmt::Debug for TraceReader<R> {
 }
 
 impl<R: Read> TraceReader<R> {
-    /// A reader at the beginning of `source`; allocates its one buffer (256 KiB).
+    /// A reader at the beginning of `source`. It reads into one buffer of 256 KiB.
     #[must_use]
     pub fn new(source: R) -> Self {
         let state = ReaderState {
@@ -92,7 +94,8 @@ impl<R: Read> TraceReader<R> {
             lines: 0,
             columns: Columns::none(),
         };
-        Self { source: Blocks::new(source), block: Block::default(), decoded: None, ahead: None, state }
+        let block = Block::default();
+        Self { source: Blocks::new(source), block, decoded: None, ahead: None, has_begun: false, state }
     }
 
     /// Lets `decoders` threads decode what lies ahead; events are handed out as without them, in the order of
@@ -100,10 +103,12 @@ impl<R: Read> TraceReader<R> {
     /// `512 KiB * (decoders + 1)` behind them were read, which a source that waits makes long.
     ///
     /// Memory: up to 2 MiB for each decoder, and for the reader. The threads end with the reader; one that
-    /// cannot be started is done without.
+    /// cannot be started is done without. A reader that has decoders keeps those.
     #[must_use]
     pub fn with_decoders(mut self, decoders: usize) -> Self {
-        self.ahead = (decoders > 0).then(|| Ahead::start(decoders));
+        if self.ahead.is_none() && decoders > 0 {
+            self.ahead = Some(Ahead::start(decoders));
+        }
         self
     }
 
@@ -135,11 +140,15 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// Reads up to the first event, which stays to be read. Needed by those who must know the
-    /// header (the isolated CPUs) before the first event.
+    /// header (the isolated CPUs) before the first event. After the first [`read`](Self::read) it does
+    /// nothing.
     ///
     /// # Errors
     /// As [`TraceReader::read`].
     pub fn read_header(&mut self) -> Result<(), ReadError> {
+        if self.has_begun {
+            return Ok(());
+        }
         loop {
             let mut lines = self.block.lines();
             loop {
@@ -151,11 +160,17 @@ impl<R: Read> TraceReader<R> {
                     }
                     Some(RawLine::Line(line)) => {
                         self.state.lines += 1;
-                        if let Annotation::Lost { .. } = self.state.take(line)? {
+                        let annotation = self.state.take(line);
+                        if let Ok(Annotation::Lost { .. }) = annotation {
                             // it belongs to the events
                             self.state.lines -= 1;
                             self.block.take_until(left);
                             return Ok(());
+                        }
+                        if let Err(error) = annotation {
+                            let left = lines.left();
+                            self.block.take_until(left);
+                            return Err(error);
                         }
                     }
                     Some(RawLine::TooLong) => self.state.too_long(),
@@ -183,6 +198,7 @@ impl<R: Read> TraceReader<R> {
         visit: &mut dyn FnMut(&Record<'_>),
     ) -> Result<Progress, ReadError> {
         let mut left = lines_max;
+        self.has_begun = true;
         loop {
             left -= self.read_decoded(left, visit)?;
             left -= self.read_block(left, visit)?;

@@ -217,7 +217,7 @@ mod tests {
         three_digits,
     };
     use crate::field::{hexadecimal, unsigned};
-    use proptest::prelude::{Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
+    use proptest::prelude::{ProptestConfig, Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
 
     /// Texts of the bytes that matter, and of their neighbours.
     fn text() -> impl Strategy<Value = Vec<u8>> {
@@ -226,6 +226,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         /// Goal: a number read by eight digits is the number read digit by digit.
         #[test]
         fn decimals_are_read_alike(text in text(), digits in "[0-9]{0,22}") {

@@ -6,6 +6,14 @@ use super::killer::Suite::{Forks, LiveUnits};
 
 pub(super) const GLUE: &[Mutant] = &[
     Mutant {
+        name: "over-is-waited-for",
+        rule: "a wait that is over at once is over by the kernel's clock, too",
+        file: "crates/live/src/lane/wait.rs",
+        right: "IdleUntil::Stay { until } if until <= now =>",
+        wrong: "IdleUntil::Stay { until } if until < OVER =>",
+        killers: &[Test(LiveUnits, "lane::tests::waits::no_lane_waits_after_the_end")],
+    },
+    Mutant {
         name: "next-expiry-by-tick",
         rule: "an isolated lane that goes by the next expiry runs what is due within a tick",
         file: "crates/live/src/lane/turn.rs",

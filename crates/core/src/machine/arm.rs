@@ -159,8 +159,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
 
     /// [`arm`](Self::arm) for a moment in the usual case, a floating timer of ticks that was here before or
     /// nowhere, for callers to whom a list of actions is dear. `None` when it is another case, and then
-    /// nothing was done. What [has a follow-up](UsualArm::has_follow_up) is not complete without
-    /// [it](Self::follow_up).
+    /// nothing was done, and [`arm`](Self::arm) does all. What [has a follow-up](UsualArm::has_follow_up) is
+    /// not complete without [it](Self::follow_up). Any thread; cost: a lock.
     #[inline]
     pub fn arm_usual<K: TimerKind>(
         &self,
@@ -179,7 +179,8 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         Some(UsualArm { was_pending, base, must_publish, has_follow_up: must_publish || must_leave })
     }
 
-    /// What is left of an arm in the usual case, from the same context. The timer may be gone.
+    /// What is left of an arm in the usual case, from the same context, by the same thread. The timer may be
+    /// gone. Cost: locks of the CPU's bases and of the hierarchy; seldom needed.
     pub fn follow_up(&self, armed: UsualArm, context: Context, actions: &mut Actions) {
         // As in `arm_slow`.
         let has_left = !context.is_cpu() && self.leave_nothing_behind(armed.base.cpu, context.now(), actions);

@@ -27,7 +27,7 @@ pub(crate) struct TreeEvent {
     pub(crate) cpu: CpuId,
 }
 
-/// The events of a group's children. When they are due lies in one line of the cache.
+/// The events of a group's children. When they are due lies together: the first is looked for often.
 #[derive(Debug)]
 pub(crate) struct TreeEvents {
     /// [`NEVER`] where there is none.

@@ -5,18 +5,32 @@ use crate::probe;
 use quietcore_core::Nanos;
 use quietcore_core::lane::IdleUntil;
 
+/// A wait until then is over at once, by any clock.
+const OVER: Nanos = Nanos(0);
+
 impl LaneDriver {
     /// Nothing to run: from now on kicks arrive, and the lane may wait.
     pub(super) fn enter_idle(&mut self) -> IdleUntil {
-        // A little ahead at most: what is due by then is looked at before the lane waits.
-        let now = self.machine.clock.latest();
+        let now = self.moment_for_idle();
         if self.machine.is_forked() {
-            return IdleUntil::Stay { until: now };
+            return IdleUntil::Stay { until: OVER };
         }
         probe::lane_park(self.cpu());
         let (here, queue) = (self.here(), self.queue());
         let has_more = || queue.doorbell.is_rung() || !self.machine.is_running();
-        self.machine.act(|actions| self.state.handle_idle(here, now, has_more, actions))
+        let idle = self.machine.act(|actions| self.state.handle_idle(here, now, has_more, actions));
+        match idle {
+            // By the kernel's clock that moment may be ahead; it is not waited for.
+            IdleUntil::Stay { until } if until <= now => IdleUntil::Stay { until: OVER },
+            _ => idle,
+        }
+    }
+
+    /// The cycle counter will do for a wait, except at the end of a tick: it may be a little ahead, and the
+    /// lane must not wait beyond the tick that it is in.
+    fn moment_for_idle(&self) -> Nanos {
+        let now = self.machine.clock.latest();
+        if self.state.is_tick_over(now) { self.machine.clock.now() } else { now }
     }
 
     /// Goes idle and waits, unless `has_work` finds some; the lane is awake again afterwards. For a lane that

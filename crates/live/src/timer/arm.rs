@@ -32,7 +32,7 @@ impl TimerPtr {
         }
         rearm.due.store(at);
         let when = TickKind::not_before(at, Nanos(0));
-        // Not pinned, if it is done: no lane that dozes has to be told.
+        // An arm that is done here is of a timer that is not pinned: no lane that dozes has to be told.
         match self.timer().machine().arm_usual(timer, when, context) {
             Some(was_pending) => Ok(was_pending),
             None => self.arm_unusual(at, context),

@@ -42,14 +42,17 @@ impl<T> UnsafeCell<T> {
 /// them.
 #[inline]
 pub(crate) fn swap_then_fence(word: &AtomicU32, value: u32) -> u32 {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
     {
-        // SeqCst: the instruction is the fence, for the partner that the caller names.
-        let before = word.swap(value, Ordering::SeqCst);
-        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        use core::sync::atomic::compiler_fence;
+        // Relaxed, between fences of the compiler: the instruction is the fence, for the partner that the
+        // caller names.
+        compiler_fence(Ordering::SeqCst);
+        let before = word.swap(value, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
         before
     }
-    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
     {
         // Relaxed, fence: for the partner that the caller names.
         let before = word.swap(value, Ordering::Relaxed);
