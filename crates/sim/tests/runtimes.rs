@@ -63,6 +63,13 @@ fn a_seed_is_a_run() {
     assert_eq!(run_runtimes(1..6, 1, |begun| begun < 2).runs, 2, "it ends when it is told to");
 }
 
+/// Goal: what a run of many seeds once found stays mended, or stays told. Method: those seeds again.
+#[test]
+fn what_was_found_is_not_found_again() {
+    // A stranger that is stopped before it has told the helper of a machine without lanes.
+    assert_eq!(run_runtime(&RuntimePlan::draw(1_500_333)).violation, None);
+}
+
 /// Goal: what is counted is what happens, each in its own count, and counts of many runs are added up.
 /// Method: the counts of some plans, written down, and those of all of them.
 #[test]

@@ -34,7 +34,7 @@ mod verbs;
 mod waiting;
 mod words;
 
-use crate::workspace::{Failure, Workspace, exit_code, run, shown};
+use crate::workspace::{Failure, Workspace, exit_code, run, shown, status};
 use choice::Chooser;
 pub(crate) use choice::MutantChoice;
 use killer::{Killer, Mutant, Suite};
@@ -201,7 +201,8 @@ impl<'a> Copy<'a> {
         }
         tests.sort_unstable();
         tests.dedup();
-        self.build(suite)?;
+        let why = "make `cargo xtask ci` pass first";
+        run(&mut self.program(suite, &suite.build()), why)?;
         for time in 1..=self.times {
             let begin = Instant::now();
             let noticed = self.notices(suite, if is_whole { &[] } else { &tests })?;
@@ -209,16 +210,16 @@ impl<'a> Copy<'a> {
             if let Some(how) = noticed {
                 let what =
                     format!("{suite:?} fails on the unchanged tree, run {time} of {}: {how}", self.times);
-                return Err(Failure::new(what, "make `cargo xtask ci` pass first"));
+                return Err(Failure::new(what, why));
             }
         }
         Ok(())
     }
 
-    fn build(&self, suite: Suite) -> Result<(), Failure> {
+    /// Whether a mutant compiles; what the compiler says of those that do not is not shown.
+    fn compiles(&self, suite: Suite) -> Result<bool, Failure> {
         let mut command = self.program(suite, &suite.build());
-        command.stderr(Stdio::null());
-        run(&mut command, "make `cargo xtask ci` pass first")
+        Ok(status(command.stderr(Stdio::null()))?.success())
     }
 
     /// How the suite, or one of these tests of it, failed; `None` if it did not notice anything.
@@ -261,7 +262,7 @@ impl<'a> Copy<'a> {
             let begin = Instant::now();
             let mut kills = vec![];
             // One that does not compile says nothing about the tests; the others are asked all the same.
-            let compiles = self.build(killer.suite()).is_ok();
+            let compiles = self.compiles(killer.suite())?;
             if compiles {
                 for _ in 0..self.times {
                     kills.extend(self.notices(killer.suite(), killer.test().as_slice())?);

@@ -177,6 +177,8 @@ pub(super) const WHATIF: &[Mutant] = &[
 const MEASURE: &str = "crates/lab/src/measure.rs";
 const PLAN: &str = "crates/lab/src/plan.rs";
 const OF_NOTHING: &[Killer] = &[Killer::Test(Suite::LabUnits, "plan::tests::of_nothing_there_is_no_figure")];
+const STRANGERS: &[Killer] =
+    &[Killer::Test(Suite::SimUnits, "runtime::oracle::tests::without_lanes_a_kick_in_hand_excuses")];
 const NO_SAMPLE: &[Killer] = &[Killer::Test(Suite::Lab, "reports::no_sample_is_no_verdict")];
 const EVERY_ROUND: &[Killer] =
     &[Killer::Test(Suite::Lab, "reports::an_exact_check_holds_in_every_round_or_not_at_all")];
@@ -254,6 +256,22 @@ pub(super) const LAB: &[Mutant] = &[
         right: "median: sorted.get(sorted.len() / 2).copied(),",
         wrong: "median: sorted.first().copied(),",
         killers: &[Killer::Test(Suite::Lab, "reports::json_of_fixed_rounds")],
+    },
+    Mutant {
+        name: "stopped-stranger-unexcused",
+        rule: "without lanes a timer waits for the stranger that tells the helper",
+        file: "crates/sim/src/runtime/oracle.rs",
+        right: "let is_told = is_kept || threads.drivers.is_empty();",
+        wrong: "let is_told = is_kept;",
+        killers: STRANGERS,
+    },
+    Mutant {
+        name: "stopped-stranger-excuses-lanes",
+        rule: "no lane waits for a stranger that is stopped",
+        file: "crates/sim/src/runtime/oracle.rs",
+        right: "let is_told = is_kept || threads.drivers.is_empty();",
+        wrong: "let is_told = true;",
+        killers: STRANGERS,
     },
     Mutant {
         name: "sim-child-finishes-run",

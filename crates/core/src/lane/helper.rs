@@ -3,7 +3,8 @@
 //! It waits on the deadline word's timer. While nothing is due soon its CPU is idle in the hierarchy, and the
 //! thread that arms the first timer of the whole tree pulls the word; all other arms cost their base's lock.
 //! When the next expiry is at most a tick away it dozes: its CPU stays active, and only exact timers are told
-//! to it. Source: docs/design/PROTOCOL.md, sections 4 and 6.
+//! to it. What waits behind the first timer relies on the thread that armed that one: as long as it is
+//! stopped before it pulls the word, all of them wait. Source: docs/design/PROTOCOL.md, sections 4 and 6.
 
 use crate::{CpuId, IdleDecision, Machine, Nanos, RawLock, Turn};
 

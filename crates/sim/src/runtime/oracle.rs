@@ -236,8 +236,10 @@ impl OracleTimer {
             let held = || threads.held.iter().filter(|held| held.until > *begin && held.from < end);
             // None takes over from the thread behind the lanes, inside a lock, or for a timer that is kept
             // where it is: there its own thread has to run, and a stranger that has a kick for it in hand.
+            // So it is for every timer of a machine without lanes: only its helper looks, when it is told.
             let is_home = |thread| is_kept && threads.home.is_none_or(|home| home == thread);
-            let has_kick = |held: &Held| is_kept && !held.is_busy && !threads.drivers.contains(&held.thread);
+            let is_told = is_kept || threads.drivers.is_empty();
+            let has_kick = |held: &Held| is_told && !held.is_busy && !threads.drivers.contains(&held.thread);
             let is_blocked = held()
                 .any(|held| held.thread == HELPER || held.in_lock || is_home(held.thread) || has_kick(held));
             let is_free = |thread: &ThreadId| held().all(|held| held.thread != *thread);
@@ -264,4 +266,36 @@ pub(super) fn usual(plan: &RuntimePlan) -> u64 {
     let longest = plan.faults.longest_handler;
     let softirqs = if longest > 0 { 4_000 * US + longest } else { 0 };
     500 * US + 4 * (plan.faults.late_timer + plan.faults.late_kick) + softirqs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DUE: u64 = 5_000_000;
+    const END: u64 = 10_000_000_000;
+    const STRANGER: ThreadId = 1;
+
+    /// What the oracle says of a timer of ticks that runs far too late, while the stranger was `held`.
+    fn late(drivers: &[ThreadId], held: &[Held]) -> Result<(), String> {
+        let plan = (1..).map(RuntimePlan::draw).find(|plan| plan.lanes == 0).expect("one in a few");
+        let mut timer = OracleTimer::new(TimerPromise::Tick(Precision::Tick), false);
+        timer.begin_arm(DUE, 0);
+        timer.end_arm(false, 0);
+        let threads = ThreadsSince { plan: &plan, held, drivers, home: None };
+        timer.fire(END, &threads)
+    }
+
+    /// Goal: on a machine without lanes a late timer is excused by a stranger that is stopped before it has
+    /// told the helper, and by nothing less. Method: the same run with no stop, with a stop, with user code,
+    /// and with a lane that could have looked.
+    #[test]
+    fn without_lanes_a_kick_in_hand_excuses() {
+        let stop = Held { thread: STRANGER, from: 0, until: END, in_lock: false, is_busy: false };
+        assert!(late(&[], &[]).is_err(), "nothing kept the helper");
+        assert_eq!(late(&[], &[stop]), Ok(()));
+        assert!(late(&[], &[Held { is_busy: true, ..stop }]).is_err(), "it told before it returned");
+        assert!(late(&[], &[Held { until: DUE, ..stop }]).is_err(), "it went on in time");
+        assert!(late(&[2], &[stop]).is_err(), "a lane looks without a kick");
+    }
 }
