@@ -28,16 +28,16 @@ pub mod topology;
 
 pub use actions::Actions;
 pub use base::{
-    Arm, ArmMode, ArmTarget, BaseId, BaseKind, Cancelled, ExactId, ExactKind, ExactRef, ExactTimer,
-    ExpiredTimer, RemoveError, TickKind, TickLength, Timer, TimerId, TimerKind, TimerName, TimerOptions,
-    TimerRef,
+    Arm, ArmMode, ArmOfMany, ArmTarget, BaseId, BaseKind, Cancelled, ExactId, ExactKind, ExactRef,
+    ExactTimer, ExpiredTimer, RemoveError, TickKind, TickLength, Timer, TimerId, TimerKind, TimerName,
+    TimerOptions, TimerRef,
 };
 pub use context::Context;
 pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};
 pub use machine::{
-    AnyTimer, ArmRefusal, Armed, At, Counters, CpuControlError, IdleDecision, IsolationReport, Machine,
-    MarkOutcome, Patience, Settings, Silence, StallPolicy, Turn, UsualArm,
+    AnyTimer, ArmFollowUp, ArmRefusal, Armed, At, Counters, CpuControlError, IdleDecision, IsolationReport,
+    Machine, MarkOutcome, Patience, Settings, Silence, StallPolicy, Turn, UsualArm,
 };
 #[cfg(site)]
 pub use sync::script;

@@ -38,6 +38,12 @@ pub trait Nodes {
     fn prefetch(&self, other: Self::Ref, hint: u32) {
         let _ = (other, hint);
     }
+
+    /// The links of `node` will be needed soon.
+    #[inline]
+    fn prefetch_links(&self, node: Self::Ref) {
+        let _ = node;
+    }
 }
 
 /// Bytes of a cache line.
@@ -94,6 +100,11 @@ impl<N> Nodes for Pinned<N> {
         for line in 0..PREFETCHED {
             prefetch_line(first.wrapping_add(line * LINE));
         }
+    }
+
+    #[inline]
+    fn prefetch_links(&self, node: NodeRef<N>) {
+        prefetch_line(node.0.as_ptr().addr());
     }
 }
 

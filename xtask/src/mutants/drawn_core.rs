@@ -305,8 +305,8 @@ pub(super) const DRAWN_CORE: &[Mutant] = &[
         name: "usual-leaving-arm-told",
         rule: "nor of one in the usual case",
         file: "crates/core/src/machine/arm.rs",
-        right: "if armed.must_publish && !has_left {\n            self",
-        wrong: "if armed.must_publish {\n            self",
+        right: "if left.must_publish && !has_left {\n            self",
+        wrong: "if left.must_publish {\n            self",
         killers: &[Test(Machine, "isolation::what_leaves_wakes_no_isolated_cpu")],
     },
     Mutant {

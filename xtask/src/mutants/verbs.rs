@@ -1,8 +1,10 @@
 //! Mutants of what callers ask for: timers, tasks, sleeps, moved time, and what is read of a host.
 
 use super::killer::Killer::Test;
-use super::killer::Mutant;
-use super::killer::Suite::{Futures, LiveUnits, Machine, Tasks};
+use super::killer::Suite::{Futures, LiveUnits, Machine, Properties, Tasks, Units};
+use super::killer::{Killer, Mutant};
+
+const MANY_IN_CORE: &[Killer] = &[Test(Units, "base::tests::many::many_at_once")];
 
 pub(super) const VERBS: &[Mutant] = &[
     Mutant {
@@ -52,6 +54,62 @@ pub(super) const VERBS: &[Mutant] = &[
         right: "self.doze.is_own_later_than(at)",
         wrong: "false",
         killers: &[Test(Machine, "lanes::only_a_lane_that_dozes_is_interrupted")],
+    },
+    Mutant {
+        name: "many-forget-a-change",
+        rule: "a base that any of many timers made due earlier is published",
+        file: "crates/core/src/base/arm_many.rs",
+        right: "            change = change.and(own);\n",
+        wrong: "            change = own;\n",
+        killers: MANY_IN_CORE,
+    },
+    Mutant {
+        name: "many-lock-for-nothing",
+        rule: "where no arm is a usual one no lock is taken",
+        file: "crates/core/src/base/arm_many.rs",
+        right: "may_be_fast_at(onto)).count() == 0 {",
+        wrong: "may_be_fast_at(onto)).count() == 99 {",
+        killers: MANY_IN_CORE,
+    },
+    Mutant {
+        name: "neighbours-not-asked-for",
+        rule: "both neighbours of a timer that moves are asked for",
+        file: "crates/wheel/src/wheel/mod.rs",
+        right: "let neighbours = [links.previous.get(), links.next.get()];",
+        wrong: "let neighbours = [links.next.get(), links.next.get()];",
+        killers: &[Test(Properties, "hints::neighbours_are_asked_for")],
+    },
+    Mutant {
+        name: "many-arm-another-machine's",
+        rule: "a timer of another machine is armed there",
+        file: "crates/live/src/timer/many.rs",
+        right: "core::ptr::eq(timer.machine(), self.machine) && ",
+        wrong: "",
+        killers: &[Test(LiveUnits, "timer::tests::many::as_one_after_the_other")],
+    },
+    Mutant {
+        name: "many-arm-periods",
+        rule: "an arm for a moment ends the periods, also among many",
+        file: "crates/live/src/timer/arm.rs",
+        right: "        if rearm.ever_followed() || self.is_far(at, now) {\n            return None;",
+        wrong: "        if self.is_far(at, now) {\n            return None;",
+        killers: &[Test(LiveUnits, "timer::tests::many::as_one_after_the_other")],
+    },
+    Mutant {
+        name: "many-refusals-unseen",
+        rule: "the first refusal among many is told",
+        file: "crates/live/src/timer/many.rs",
+        right: "Err(error) => _ = self.error.get_or_insert(error),",
+        wrong: "Err(_) => {}",
+        killers: &[Test(LiveUnits, "timer::tests::many::what_is_refused")],
+    },
+    Mutant {
+        name: "many-tell-no-sleeper",
+        rule: "the first of many wakes the thread that sleeps",
+        file: "crates/live/src/machine/mod.rs",
+        right: "follow_up.filter(ArmFollowUp::is_needed)",
+        wrong: "follow_up.filter(|_| false)",
+        killers: &[Test(LiveUnits, "timer::tests::many::a_sleeper_is_told")],
     },
     Mutant {
         name: "doze-is-not-told",

@@ -31,6 +31,7 @@
 
 mod arena;
 mod arm;
+mod arm_many;
 mod bases;
 mod check;
 mod expire;
@@ -50,6 +51,7 @@ mod word;
 
 pub(crate) use arm::FastArm;
 pub use arm::{Arm, ArmMode, ArmTarget, Cancelled};
+pub use arm_many::ArmOfMany;
 pub(crate) use bases::{BaseGuard, Bases, earliest};
 pub(crate) use expire::RunnerToken;
 pub use expire::{ExpiredTimer, TimerName};

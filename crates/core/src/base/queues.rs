@@ -79,6 +79,12 @@ impl<T> BaseQueues<T> {
         }
     }
 
+    /// The timer is about to be moved, or taken out.
+    #[inline]
+    pub(super) fn prefetch_neighbours(&self, timer: TimerRef<T>) {
+        self.wheel.prefetch_neighbours(timer.node());
+    }
+
     fn dequeue_collected(&mut self, timer: ExactRef<T>) -> bool {
         let word = timer.shared().word.load();
         word.has(TimerWord::COLLECTED) && {

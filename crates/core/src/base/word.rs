@@ -143,6 +143,12 @@ impl TimerWord {
         self.0 & (Self::BASE_MASK | Self::NOT_FAST) == Self::encode(base)
     }
 
+    /// Whether a timer with this word is a usual one for `base`, as far as can be told without its lock.
+    #[inline]
+    pub(super) const fn may_be_fast_at(self, base: BaseId) -> bool {
+        self.is_fast_at(base) || self.is_fast_new()
+    }
+
     /// Whether it is that of a floating timer that was never armed, and was not shut down.
     #[inline]
     pub(super) const fn is_fast_new(self) -> bool {

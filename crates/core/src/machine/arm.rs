@@ -17,7 +17,8 @@
 use super::Machine;
 use super::name::AnyTimer;
 use crate::base::{
-    Arm, ArmTarget, BaseId, BaseKind, EitherRef, FastArm, Moment, TimerKind, TimerRef, earliest,
+    Arm, ArmOfMany, ArmTarget, BaseId, BaseKind, EitherRef, ExpiryChange, FastArm, Moment, TimerKind,
+    TimerRef, earliest,
 };
 use crate::place::{Arming, Caller, ExactMode, ExactOrigin, ExactPolicy, ExactStart, Policy};
 use crate::place::{exact_target, nearest_housekeeping, push_target};
@@ -63,21 +64,28 @@ pub struct Armed {
 
 /// What an arm in the usual case did.
 #[derive(Clone, Copy, Debug)]
-#[must_use = "what follows is not done yet"]
 pub struct UsualArm {
     /// As of [`Armed`].
     pub was_pending: bool,
-    base: BaseId,
-    must_publish: bool,
-    has_follow_up: bool,
+    /// What is left of it.
+    pub follow_up: ArmFollowUp,
 }
 
-impl UsualArm {
+/// What an arm in the usual case leaves to do.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "what follows is not done yet"]
+pub struct ArmFollowUp {
+    base: BaseId,
+    must_publish: bool,
+    is_needed: bool,
+}
+
+impl ArmFollowUp {
     /// Whether [`Machine::follow_up`] has anything to do.
     #[inline]
     #[must_use]
-    pub const fn has_follow_up(&self) -> bool {
-        self.has_follow_up
+    pub const fn is_needed(&self) -> bool {
+        self.is_needed
     }
 }
 
@@ -149,18 +157,19 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         if arm.is_plain()
             && let Some(armed) = self.arm_usual(timer, arm.when, context)
         {
-            if armed.has_follow_up() {
-                self.follow_up(armed, context, actions);
+            let UsualArm { was_pending, follow_up } = armed;
+            if follow_up.is_needed() {
+                self.follow_up(follow_up, context, actions);
             }
-            return Ok(Armed { was_pending: armed.was_pending, base: armed.base });
+            return Ok(Armed { was_pending, base: follow_up.base });
         }
         self.arm_slow(timer, arm, context, actions)
     }
 
     /// [`arm`](Self::arm) for a moment in the usual case, a floating timer of ticks that was here before or
     /// nowhere, for callers to whom a list of actions is dear. `None` when it is another case, and then
-    /// nothing was done, and [`arm`](Self::arm) does all. What [has a follow-up](UsualArm::has_follow_up) is
-    /// not complete without [it](Self::follow_up). Any thread; cost: a lock.
+    /// nothing was done, and [`arm`](Self::arm) does all. It is not
+    /// complete without [what follows](Self::follow_up). Any thread; cost: a lock.
     #[inline]
     pub fn arm_usual<K: TimerKind>(
         &self,
@@ -173,19 +182,33 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         };
         let base = self.fast_base(context)?;
         let FastArm { was_pending, change } = self.bases.arm_fast(timer, expires, base, context)?;
+        Some(UsualArm { was_pending, follow_up: self.after_usual(base, change, context) })
+    }
+
+    /// [`arm_usual`](Self::arm_usual) for many timers of ticks, under one lock and with their memory asked
+    /// for ahead. Those of which nothing [is known](ArmOfMany::was_pending) afterwards are another case.
+    /// `None` if all are. Sixteen or so at a time: as long as they take, others wait for the lock.
+    pub fn arm_many_usual(&self, arms: &mut [ArmOfMany<T>], context: Context) -> Option<ArmFollowUp> {
+        let base = self.fast_base(context)?;
+        let change = self.bases.arm_many_fast(arms, base, context);
+        Some(self.after_usual(base, change, context))
+    }
+
+    #[inline]
+    fn after_usual(&self, base: BaseId, change: ExpiryChange, context: Context) -> ArmFollowUp {
         let must_publish = change.must_publish();
         // As in `arm_slow`: behind the lock of the base.
         let must_leave = !context.is_cpu() && !self.flags(base.cpu).takes_timers();
-        Some(UsualArm { was_pending, base, must_publish, has_follow_up: must_publish || must_leave })
+        ArmFollowUp { base, must_publish, is_needed: must_publish || must_leave }
     }
 
     /// What is left of an arm in the usual case, from the same context, by the same thread. The timer may be
     /// gone. Cost: locks of the CPU's bases and of the hierarchy; seldom needed.
-    pub fn follow_up(&self, armed: UsualArm, context: Context, actions: &mut Actions) {
+    pub fn follow_up(&self, left: ArmFollowUp, context: Context, actions: &mut Actions) {
         // As in `arm_slow`.
-        let has_left = !context.is_cpu() && self.leave_nothing_behind(armed.base.cpu, context.now(), actions);
-        if armed.must_publish && !has_left {
-            self.publish_first(armed.base, Promptness::Tick, actions);
+        let has_left = !context.is_cpu() && self.leave_nothing_behind(left.base.cpu, context.now(), actions);
+        if left.must_publish && !has_left {
+            self.publish_first(left.base, Promptness::Tick, actions);
         }
     }
 

@@ -50,7 +50,8 @@ use quietcore_core::place::nearest_housekeeping;
 use quietcore_core::realtime::Awareness;
 use quietcore_core::softirq::TimerRaise;
 use quietcore_core::{
-    Actions, Context, CpuId, CpuSet, Machine as Core, Nanos, TimerKind, TimerRef, UsualArm,
+    Actions, ArmFollowUp, ArmOfMany, Context, CpuId, CpuSet, Machine as Core, Nanos, TimerKind, TimerRef,
+    UsualArm,
 };
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -221,16 +222,24 @@ impl Machine {
         when: K::When,
         context: Context,
     ) -> Option<bool> {
-        let armed = self.core.arm_usual(timer, when, context)?;
-        if armed.has_follow_up() {
-            self.follow_up(armed, context);
+        let UsualArm { was_pending, follow_up } = self.core.arm_usual(timer, when, context)?;
+        if follow_up.is_needed() {
+            self.follow_up(follow_up, context);
         }
-        Some(armed.was_pending)
+        Some(was_pending)
+    }
+
+    /// Arms [many](quietcore_core::Machine::arm_many_usual) in the usual case.
+    pub(crate) fn arm_many_usual(&self, arms: &mut [ArmOfMany<Payload>], context: Context) {
+        let follow_up = self.core.arm_many_usual(arms, context);
+        if let Some(follow_up) = follow_up.filter(ArmFollowUp::is_needed) {
+            self.follow_up(follow_up, context);
+        }
     }
 
     #[inline(never)]
-    fn follow_up(&self, armed: UsualArm, context: Context) {
-        self.act(|actions| self.core.follow_up(armed, context, actions));
+    fn follow_up(&self, left: ArmFollowUp, context: Context) {
+        self.act(|actions| self.core.follow_up(left, context, actions));
     }
 
     /// Lets `decide` say what has to be done, and does it when all locks are dropped.

@@ -13,8 +13,9 @@
 use super::raw::{Either, RawTimer, TimerPtr, with_either};
 use super::rearm::{RearmGuard, RunPlan};
 use crate::machine::ArmError;
+use crate::payload::Payload;
 use crate::{CpuId, Nanos};
-use quietcore_core::{Actions, Arm, ArmMode, ArmTarget, Armed, Context, TickKind, TimerKind as _};
+use quietcore_core::{Actions, Arm, ArmMode, ArmTarget, Armed, Context, TickKind, TimerKind as _, TimerRef};
 use quietcore_wheel::Shape;
 
 /// Of a coarse timer: beyond this many ticks the wheel would hand it out early. Half of the wheel's reach,
@@ -25,18 +26,27 @@ impl TimerPtr {
     #[allow(clippy::inline_always, reason = "a call costs a tenth of the usual arm")]
     #[inline(always)]
     pub(super) fn arm_once(self, at: Nanos, context: Context) -> Result<bool, ArmError> {
-        let Either::Tick(timer) = self.core() else { return self.arm_unusual(at, context) };
+        if let Some(timer) = self.for_usual_arm(at, context.now()) {
+            let when = TickKind::not_before(at, Nanos(0));
+            // An arm that is done here is of a timer that is not pinned: no lane that dozes has to be told.
+            if let Some(was_pending) = self.timer().machine().arm_usual(timer, when, context) {
+                return Ok(was_pending);
+            }
+        }
+        self.arm_unusual(at, context)
+    }
+
+    /// The timer in the core's words, if an arm for `at` may be a usual one. Its run is told the moment then.
+    #[allow(clippy::inline_always, reason = "a call costs a tenth of the usual arm")]
+    #[inline(always)]
+    pub(super) fn for_usual_arm(self, at: Nanos, now: Nanos) -> Option<TimerRef<Payload>> {
+        let Either::Tick(timer) = self.core() else { return None };
         let rearm = &self.timer().rearm;
-        if rearm.ever_followed() || self.is_far(at, context.now()) {
-            return self.arm_slowly(at, context);
+        if rearm.ever_followed() || self.is_far(at, now) {
+            return None;
         }
         rearm.due.store(at);
-        let when = TickKind::not_before(at, Nanos(0));
-        // An arm that is done here is of a timer that is not pinned: no lane that dozes has to be told.
-        match self.timer().machine().arm_usual(timer, when, context) {
-            Some(was_pending) => Ok(was_pending),
-            None => self.arm_unusual(at, context),
-        }
+        Some(timer)
     }
 
     /// [`arm_once`](Self::arm_once) for timers of all kinds.

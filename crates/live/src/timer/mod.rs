@@ -11,6 +11,7 @@
 //! ```text
 //! callback.rs  the public calls, closures     raw.rs    memory, addresses
 //! arm.rs       arms and cancels               rearm.rs  periods, waits beyond the wheel
+//! many.rs      arms of many at once
 //! wait.rs      waiting for the end of a run   run.rs    a run
 //! options.rs   what is fixed                  sync.rs   words
 //! ```
@@ -21,6 +22,7 @@
 mod arm;
 mod callback;
 mod ends;
+mod many;
 mod options;
 mod raw;
 mod rearm;

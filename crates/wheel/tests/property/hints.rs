@@ -1,4 +1,4 @@
-//! The memory of timers that are due soon is asked for.
+//! The memory of timers that are due soon is asked for, and that of the neighbours of those that move.
 
 use quietcore_wheel::{Links, Nodes, Tick, Wheel};
 use std::cell::RefCell;
@@ -24,6 +24,7 @@ impl Default for Numbered {
 
 thread_local! {
     static ASKED_FOR: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    static LINKS_ASKED_FOR: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Nodes for Numbered {
@@ -40,6 +41,10 @@ impl Nodes for Numbered {
 
     fn prefetch(&self, _other: usize, hint: u32) {
         ASKED_FOR.with_borrow_mut(|asked_for| asked_for.push(hint));
+    }
+
+    fn prefetch_links(&self, node: usize) {
+        LINKS_ASKED_FOR.with_borrow_mut(|asked_for| asked_for.push(node));
     }
 }
 
@@ -67,4 +72,22 @@ fn what_comes_next_is_asked_for() {
             assert_eq!(ASKED_FOR.take(), expected, "with {node}");
         }
     }
+}
+
+/// Goal: before a timer moves both of its neighbours can be asked for, and of an idle one nothing is read.
+/// Method: three timers in one bucket; the one in the middle, the first, and one that was taken out.
+#[test]
+fn neighbours_are_asked_for() {
+    let mut wheel = Wheel::<Numbered>::with_shape(Tick(0));
+    for node in 0..3 {
+        let _ = wheel.arm(node, Tick(10));
+    }
+    wheel.prefetch_neighbours(1);
+    assert_eq!(LINKS_ASKED_FOR.take(), [2, 0]);
+    // The one before the first is the last.
+    wheel.prefetch_neighbours(2);
+    assert_eq!(LINKS_ASKED_FOR.take(), [0, 1]);
+    assert!(wheel.cancel(1));
+    wheel.prefetch_neighbours(1);
+    assert_eq!(LINKS_ASKED_FOR.take(), []);
 }

@@ -2,6 +2,7 @@
 
 mod detached;
 pub(super) mod locks;
+mod many;
 mod oracle;
 mod races;
 mod rules;

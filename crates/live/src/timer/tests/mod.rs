@@ -3,6 +3,7 @@
 mod kinds;
 mod lanes;
 mod late_ends;
+mod many;
 mod moments;
 mod threads;
 
