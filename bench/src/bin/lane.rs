@@ -10,7 +10,7 @@
 use clap::Parser;
 use quietcore_bench::machine::Machine as Host;
 use quietcore_bench::statistics::Summary;
-use quietcore_live::{Cpu, CpuId, CpuSet, Machine, Nanos, TimerOptions, lane::IdleUntil};
+use quietcore_live::{Cpu, CpuId, CpuSet, Machine, Nanos, TimerHandle, TimerOptions, lane::IdleUntil};
 use serde::Serialize;
 use std::error::Error;
 use std::hint::black_box;
@@ -38,13 +38,16 @@ const STEPS: u32 = 200_000;
 const STRETCH: u32 = 4_000;
 /// Walks that are timed one by one.
 const WALKS: usize = 40;
+/// Timers of which random ones are moved, all in the next hour, and how many in one call.
+const MANY: usize = 1_000_000;
+const TOGETHER: usize = 256;
 /// A rest that a lane walks the hierarchy for.
 const LONG_REST: Duration = Duration::from_millis(6);
 
 /// A row: its name, and what it measures, in ns.
 type Row = (&'static str, fn(&mut Lane) -> Result<f64, Box<dyn Error>>);
 
-const ROWS: [Row; 13] = [
+const ROWS: [Row; 15] = [
     ("a look at the clock", |lane| Ok(lane.each(|cpu| _ = black_box(cpu.machine().now())))),
     ("a mutex, locked and unlocked", |lane| {
         let mutex = Mutex::new(0_u64);
@@ -90,8 +93,25 @@ const ROWS: [Row; 13] = [
         timer.cancel();
         Ok(each)
     }),
+    ("a random one of a million, arm_at", |lane| {
+        Ok(lane.moves(|_, moves| {
+            for (timer, at) in moves {
+                let _ = black_box(timer.arm_at(*at));
+            }
+        }))
+    }),
+    ("random ones of a million, arm_many", |lane| {
+        Ok(lane.moves(|machine, moves| {
+            for moves in moves.chunks(TOGETHER) {
+                let _ = black_box(machine.arm_many(moves.iter().copied()));
+            }
+        }))
+    }),
     ("nothing", |lane| Ok(lane.each(|cpu| _ = black_box(cpu)))),
 ];
+
+/// A timer, and where it is moved.
+type Move<'t> = (&'t TimerHandle, Nanos);
 
 /// This thread's lane.
 struct Lane {
@@ -161,6 +181,31 @@ impl Lane {
             each(STRETCH, &mut pair);
         }
         Ok(each(STEPS, pair))
+    }
+
+    /// Moves of random ones of many timers with callbacks to random moments, which are drawn beforehand.
+    fn moves(&mut self, make: impl Fn(&'static Machine, &[Move<'_>])) -> f64 {
+        let machine = self.machine;
+        let timer = |_| machine.timer(TimerOptions::new(), |_| panic!("it is far away"));
+        let timers: Vec<TimerHandle> = (0..MANY).map(timer).collect();
+        let mut random = fastrand::Rng::with_seed(1);
+        let now = machine.now().0;
+        let mut moment = move || Nanos(now + random.u64(60_000_000_000..3_600_000_000_000));
+        for timers in timers.chunks(STRETCH as usize) {
+            let _ = self.cpu.turn();
+            for timer in timers {
+                timer.arm_at(moment()).expect("the machine runs");
+            }
+        }
+        let mut random = fastrand::Rng::with_seed(2);
+        let stretches = STEPS / STRETCH;
+        let all = (0..stretches).map(|_| {
+            let moves: Vec<Move<'_>> =
+                (0..STRETCH).map(|_| (&timers[random.usize(..MANY)], moment())).collect();
+            let _ = self.cpu.turn();
+            each(1, || make(machine, &moves)) / f64::from(STRETCH)
+        });
+        all.sum::<f64>() / f64::from(stretches)
     }
 
     fn isolated<R>(&mut self, measure: impl FnOnce(&mut Self) -> R) -> R {

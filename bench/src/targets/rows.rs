@@ -124,6 +124,20 @@ pub const TARGETS: &[Target] = &[
         Origin::Runtimes("rearm", "quietcore lanes", 0),
     ),
     at_most(
+        "move one of a million, moment known",
+        150.0,
+        "ns",
+        Limit::Miss,
+        Origin::Lane("a random one of a million, arm_at"),
+    ),
+    at_most(
+        "move 256 of a million at once",
+        60.0,
+        "ns",
+        Limit::Miss,
+        Origin::Lane("random ones of a million, arm_many"),
+    ),
+    at_most(
         "a million expire: callbacks, CPU each",
         130.0,
         "ns",

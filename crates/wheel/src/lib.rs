@@ -26,7 +26,7 @@ pub use exact::{
     ExactExpired, ExactLinks, ExactNode, ExactNodes, ExactQueue, ExactTimers, Expiry, IntrusiveExactQueue,
 };
 pub use node::{Links, Node, WheelNodes};
-pub use node_ref::{NodeRef, Nodes, Pinned};
+pub use node_ref::{NodeRef, Nodes, Pinned, prefetch};
 pub use shape::{Placement, Precision, Shape};
 pub use slots::{Full, Index, Slot, SlotKey, Slots, StaleKey};
 pub use tick::Tick;

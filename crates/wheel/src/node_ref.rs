@@ -55,6 +55,14 @@ const IN_FRONT: usize = 16;
 /// Lines of these bytes, of a node, and of what its owner keeps behind it for the time when it is due.
 const PREFETCHED: usize = 4;
 
+/// Asks for the memory of what is at `address`, whatever is there: it will be needed soon. For callers that
+/// arm or cancel many timers, each a little before its turn. Cost: an instruction per 64 bytes.
+#[inline]
+pub fn prefetch<T>(address: *const T) {
+    let (first, end) = (address.addr() / LINE * LINE, address.addr().saturating_add(size_of::<T>()));
+    (first..end).step_by(LINE).for_each(prefetch_line);
+}
+
 /// Asks the processor to load the line at `address`, whatever is there. Nothing where the compiler offers no
 /// such instruction.
 #[inline]

@@ -13,6 +13,7 @@ use crate::machine::ArmError;
 use crate::{Machine, Nanos};
 use core::panic::Location;
 use quietcore_core::{ArmOfMany, TickKind, TimerKind as _};
+use quietcore_wheel::prefetch;
 
 /// As many misses as a processor has under way, and as many arms as others may have to wait for.
 const TOGETHER: usize = 16;
@@ -51,16 +52,36 @@ impl Machine {
     {
         let mut arms = arms.into_iter().map(|(timer, at)| (timer.as_ref(), at.into()));
         let mut many = Many { machine: self, location: Location::caller(), pending: 0, error: None };
-        while let Some(first) = arms.next() {
-            let mut batch = [first; TOGETHER];
-            let mut count = 1;
-            for (place, arm) in batch[1..].iter_mut().zip(&mut arms) {
-                *place = arm;
-                count += 1;
-            }
-            many.arm(&batch[..count]);
+        let mut batch = Batch::take(&mut arms);
+        while let Some(present) = batch {
+            // The memory of the next ones comes while these are armed.
+            batch = Batch::take(&mut arms);
+            many.arm(present.arms());
         }
         many.error.map_or(Ok(many.pending), Err)
+    }
+}
+
+/// Some timers, whose memory was asked for.
+struct Batch<'t> {
+    arms: [ArmAt<'t>; TOGETHER],
+    count: usize,
+}
+
+impl<'t> Batch<'t> {
+    /// The next ones, if any are left.
+    fn take(arms: &mut impl Iterator<Item = ArmAt<'t>>) -> Option<Self> {
+        let mut batch = Self { arms: [arms.next()?; TOGETHER], count: 1 };
+        for (place, arm) in batch.arms[1..].iter_mut().zip(arms) {
+            *place = arm;
+            batch.count += 1;
+        }
+        batch.arms().iter().for_each(|(timer, _)| prefetch(timer.0.address().as_ptr()));
+        Some(batch)
+    }
+
+    fn arms(&self) -> &[ArmAt<'t>] {
+        &self.arms[..self.count]
     }
 }
 
