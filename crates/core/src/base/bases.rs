@@ -112,10 +112,6 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     /// The same by the base's [index](BaseId::index).
-    #[allow(
-        clippy::inline_always,
-        reason = "the compiler takes it out of its callers otherwise, for 40 instructions"
-    )]
     #[inline(always)]
     pub(super) fn lock_at(&self, index: usize, cpu: Option<CpuId>) -> BaseGuard<'_, L, T> {
         interleave!(BeforeBaseLock);

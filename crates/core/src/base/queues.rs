@@ -50,7 +50,7 @@ impl<T> BaseQueues<T> {
     }
 
     /// Puts a timer into its queue, or moves it there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enqueue<K: TimerKind>(&mut self, timer: TimerRef<T, K>, key: K::Key) -> Linked {
         match K::due(timer, key) {
             Due::Tick(timer, when) => {
@@ -108,7 +108,7 @@ impl<T> BaseQueues<T> {
     }
 
     /// Takes the wheel's clock to `now`, as far as no bucket is due.
-    #[inline]
+    #[inline(always)]
     pub(super) fn forward(&mut self, now: Nanos) {
         // Most calls come in the tick that the clock shows already; no division says so. At the end of time
         // the product wraps, and the call is made for nothing.

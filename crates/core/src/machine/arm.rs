@@ -62,15 +62,6 @@ pub struct Armed {
     pub base: BaseId,
 }
 
-/// What an arm in the usual case did.
-#[derive(Clone, Copy, Debug)]
-pub struct UsualArm {
-    /// As of [`Armed`].
-    pub was_pending: bool,
-    /// What is left of it.
-    pub follow_up: ArmFollowUp,
-}
-
 /// What an arm in the usual case leaves to do.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "what follows is not done yet"]
@@ -155,34 +146,48 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
         let arm = arm.into();
         if arm.is_plain()
-            && let Some(armed) = self.arm_usual(timer, arm.when, context)
+            && let Some((was_pending, left)) = self.arm_as_usual(timer, arm.when, context)
         {
-            let UsualArm { was_pending, follow_up } = armed;
-            if follow_up.is_needed() {
-                self.follow_up(follow_up, context, actions);
+            if left.is_needed() {
+                self.follow_up(left, context, actions);
             }
-            return Ok(Armed { was_pending, base: follow_up.base });
+            return Ok(Armed { was_pending, base: left.base });
         }
         self.arm_slow(timer, arm, context, actions)
     }
 
     /// [`arm`](Self::arm) for a moment in the usual case, a floating timer of ticks that was here before or
-    /// nowhere, for callers to whom a list of actions is dear. `None` when it is another case, and then
-    /// nothing was done, and [`arm`](Self::arm) does all. It is not
-    /// complete without [what follows](Self::follow_up). Any thread; cost: a lock.
-    #[inline]
+    /// nowhere, for callers to whom a list of actions is dear; says whether it was pending. `None` when it is
+    /// another case, and then nothing was done, and [`arm`](Self::arm) does all. Seldom something is left to
+    /// do: `follow` gets it, and hands it to [`follow_up`](Self::follow_up). Any thread; cost: a lock.
+    #[inline(always)]
     pub fn arm_usual<K: TimerKind>(
         &self,
         timer: TimerRef<T, K>,
         when: K::When,
         context: Context,
-    ) -> Option<UsualArm> {
+        follow: impl FnOnce(ArmFollowUp),
+    ) -> Option<bool> {
+        let (was_pending, left) = self.arm_as_usual(timer, when, context)?;
+        if left.is_needed() {
+            follow(left);
+        }
+        Some(was_pending)
+    }
+
+    #[inline(always)]
+    fn arm_as_usual<K: TimerKind>(
+        &self,
+        timer: TimerRef<T, K>,
+        when: K::When,
+        context: Context,
+    ) -> Option<(bool, ArmFollowUp)> {
         let (EitherRef::Tick(timer), Moment::Tick(expires)) = (K::either(timer), K::moment(when)) else {
             return None;
         };
         let base = self.fast_base(context)?;
         let FastArm { was_pending, change } = self.bases.arm_fast(timer, expires, base, context)?;
-        Some(UsualArm { was_pending, follow_up: self.after_usual(base, change, context) })
+        Some((was_pending, self.after_usual(base, change, context)))
     }
 
     /// [`arm_usual`](Self::arm_usual) for many timers of ticks, under one lock and with their memory asked

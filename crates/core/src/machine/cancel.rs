@@ -15,7 +15,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ///
     /// # Errors
     /// When there is no such timer.
-    #[inline]
+    #[inline(always)]
     pub fn cancel<K: TimerKind>(
         &self,
         timer: impl AnyTimer<T, K>,

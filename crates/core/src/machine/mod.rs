@@ -25,7 +25,7 @@ mod stall;
 mod sync;
 mod turn;
 
-pub use arm::{ArmFollowUp, ArmRefusal, Armed, UsualArm};
+pub use arm::{ArmFollowUp, ArmRefusal, Armed};
 pub use control::{CpuControlError, IsolationReport};
 pub use counters::{Counters, Silence};
 pub use idle::IdleDecision;

@@ -51,7 +51,6 @@ use quietcore_core::realtime::Awareness;
 use quietcore_core::softirq::TimerRaise;
 use quietcore_core::{
     Actions, ArmFollowUp, ArmOfMany, Context, CpuId, CpuSet, Machine as Core, Nanos, TimerKind, TimerRef,
-    UsualArm,
 };
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -215,18 +214,14 @@ impl Machine {
 
     /// Arms in the [usual case](quietcore_core::Machine::arm_usual); says whether the timer was pending, or
     /// that it is another case.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm_usual<K: TimerKind>(
         &self,
         timer: TimerRef<Payload, K>,
         when: K::When,
         context: Context,
     ) -> Option<bool> {
-        let UsualArm { was_pending, follow_up } = self.core.arm_usual(timer, when, context)?;
-        if follow_up.is_needed() {
-            self.follow_up(follow_up, context);
-        }
-        Some(was_pending)
+        self.core.arm_usual(timer, when, context, |left| self.follow_up(left, context))
     }
 
     /// Arms [many](quietcore_core::Machine::arm_many_usual) in the usual case.

@@ -205,6 +205,7 @@ unsafe fn arm<K: TimerKind>(entry: &WakeEntry<K>, deadline: Nanos, now: Nanos) -
 }
 
 /// Takes the timer of an entry out; says whether it was pending.
+#[inline(always)]
 fn cancel<K: TimerKind>(entry: &WakeEntry<K>) -> bool {
     let machine = Machine::of(entry.timer.payload().machine());
     // SAFETY: the entry is valid and shared during this call, and the reference is not kept.
@@ -213,7 +214,7 @@ fn cancel<K: TimerKind>(entry: &WakeEntry<K>) -> bool {
 }
 
 /// The present for an arm, perhaps a kernel's tick behind; `None` when `deadline` has come.
-#[inline]
+#[inline(always)]
 fn before(machine: &Machine, deadline: Nanos) -> Option<Nanos> {
     let coarse = machine.clock.coarse();
     if deadline.since(coarse) > NEAR {

@@ -23,7 +23,6 @@ use quietcore_wheel::Shape;
 const FAR: u64 = Shape::<9, 64>::LONGEST / 2;
 
 impl TimerPtr {
-    #[allow(clippy::inline_always, reason = "a call costs a tenth of the usual arm")]
     #[inline(always)]
     pub(super) fn arm_once(self, at: Nanos, context: Context) -> Result<bool, ArmError> {
         if let Some(timer) = self.for_usual_arm(at, context.now()) {
@@ -37,7 +36,6 @@ impl TimerPtr {
     }
 
     /// The timer in the core's words, if an arm for `at` may be a usual one. Its run is told the moment then.
-    #[allow(clippy::inline_always, reason = "a call costs a tenth of the usual arm")]
     #[inline(always)]
     pub(super) fn for_usual_arm(self, at: Nanos, now: Nanos) -> Option<TimerRef<Payload>> {
         let Either::Tick(timer) = self.core() else { return None };
@@ -170,10 +168,6 @@ impl TimerPtr {
         Ok(was_pending)
     }
 
-    #[allow(
-        clippy::inline_always,
-        reason = "the compiler takes it out of the arm of an exact timer otherwise"
-    )]
     #[inline(always)]
     fn enqueue(self, arm: Arm<Nanos>, context: Context, actions: &mut Actions) -> Result<Armed, ArmError> {
         let timer = self.timer();

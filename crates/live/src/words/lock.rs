@@ -102,7 +102,7 @@ fn holder_word() -> u32 {
 }
 
 impl FutexLock {
-    #[inline]
+    #[inline(always)]
     fn lock(&self) {
         let me = holder_word();
         if let LockLook::Held(_) = self.try_once(me) {
@@ -193,12 +193,12 @@ impl FutexLock {
 // SAFETY: `try_once` changes the word from 0 for one caller, and it becomes 0 again in that caller's `unlock`
 // only; Acquire and Release on the word order their sections. The other methods return through it.
 unsafe impl RawLock for FutexLock {
-    #[inline]
+    #[inline(always)]
     fn lock_owner(&self) {
         self.lock();
     }
 
-    #[inline]
+    #[inline(always)]
     fn lock_remote(&self) {
         self.lock();
     }
