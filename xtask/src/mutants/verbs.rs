@@ -96,6 +96,14 @@ pub(super) const VERBS: &[Mutant] = &[
         killers: &[Test(LiveUnits, "timer::tests::many::as_one_after_the_other")],
     },
     Mutant {
+        name: "many-in-another-order",
+        rule: "of a timer that comes twice among many the last arm counts",
+        file: "crates/live/src/timer/many.rs",
+        right: "if self.machine.is_far(furthest, context.now()) {",
+        wrong: "if false {",
+        killers: &[Test(LiveUnits, "timer::tests::many::the_last_arm_counts")],
+    },
+    Mutant {
         name: "many-refusals-unseen",
         rule: "the first refusal among many is told",
         file: "crates/live/src/timer/many.rs",

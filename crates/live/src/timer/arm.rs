@@ -14,13 +14,21 @@ use super::raw::{Either, RawTimer, TimerPtr, with_either};
 use super::rearm::{RearmGuard, RunPlan};
 use crate::machine::ArmError;
 use crate::payload::Payload;
-use crate::{CpuId, Nanos};
+use crate::{CpuId, Machine, Nanos};
 use quietcore_core::{Actions, Arm, ArmMode, ArmTarget, Armed, Context, TickKind, TimerKind as _, TimerRef};
 use quietcore_wheel::Shape;
 
 /// Of a coarse timer: beyond this many ticks the wheel would hand it out early. Half of the wheel's reach,
 /// whose clock may be behind.
 const FAR: u64 = Shape::<9, 64>::LONGEST / 2;
+
+impl Machine {
+    /// Whether `at` is beyond what the wheel reaches for coarse timers.
+    #[inline]
+    pub(super) fn is_far(&self, at: Nanos, now: Nanos) -> bool {
+        at.since(now).0 >= self.core.settings().tick.nanos().0.saturating_mul(FAR)
+    }
+}
 
 impl TimerPtr {
     #[inline(always)]
@@ -59,8 +67,7 @@ impl TimerPtr {
     /// Whether a coarse timer would be handed out before its time.
     #[inline]
     fn is_far(&self, at: Nanos, now: Nanos) -> bool {
-        let tick = self.timer().machine().core.settings().tick.nanos().0;
-        at.since(now).0 >= tick.saturating_mul(FAR) && !self.timer().is_exact()
+        self.timer().machine().is_far(at, now) && !self.timer().is_exact()
     }
 
     /// Ends the periods, or begins a wait that is longer than the wheel reaches.

@@ -99,6 +99,15 @@ impl Many<'_> {
     fn arm(&mut self, batch: &[ArmAt<'_>]) {
         let Some(furthest) = batch.iter().map(|(_, at)| *at).max() else { return };
         let context = self.machine.context_for(furthest);
+        // The same timer may come twice, and its last arm counts: one beyond the wheel's reach ends its usual
+        // ones.
+        if self.machine.is_far(furthest, context.now()) {
+            for (timer, at) in batch {
+                let armed = self.arm_alone(timer, *at);
+                self.note(armed);
+            }
+            return;
+        }
         let mut arms = [const { ArmOfMany::none() }; TOGETHER];
         for (place, (timer, at)) in arms.iter_mut().zip(batch) {
             if self.is_own(timer)
@@ -110,10 +119,14 @@ impl Many<'_> {
         self.machine.arm_many_usual(&mut arms[..batch.len()], context);
         for (arm, (timer, at)) in arms.iter().zip(batch) {
             let armed = arm.was_pending().map_or_else(|| self.arm_alone(timer, *at), Ok);
-            match armed {
-                Ok(was_pending) => self.pending += usize::from(was_pending),
-                Err(error) => _ = self.error.get_or_insert(error),
-            }
+            self.note(armed);
+        }
+    }
+
+    fn note(&mut self, armed: Result<bool, ArmError>) {
+        match armed {
+            Ok(was_pending) => self.pending += usize::from(was_pending),
+            Err(error) => _ = self.error.get_or_insert(error),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Timers that are armed together.
 
-use super::{MS, Still, TICK, taken};
+use super::{DAY, MS, Still, TICK, taken};
 use crate::machine::ArmError;
 use crate::timer::{CallbackTimer, Precision, TimerOptions};
 use crate::{Machine, Nanos};
@@ -51,6 +51,23 @@ fn as_one_after_the_other() {
     assert_eq!(still.machine.arm_many(core::iter::empty::<(&CallbackTimer, Nanos)>()), Ok(0));
     still.machine.shutdown();
     other.machine.shutdown();
+}
+
+/// Goal: of a timer that comes twice the last arm counts, also beside one that is further than the wheel
+/// reaches. Method: two timers, near and far, and far and near.
+#[test]
+fn the_last_arm_counts() {
+    let still = Still::new();
+    let (far, (first, first_log)) = (Nanos(still.start + 100 * DAY), still.logging(TimerOptions::new()));
+    let (second, second_log) = still.logging(TimerOptions::new());
+    let near = still.at(5);
+    let arms = [(&first, near), (&first, far), (&second, far), (&second, near)];
+    assert_eq!(still.machine.arm_many(arms), Ok(2));
+    still.go(20);
+    assert_eq!(taken(&first_log), []);
+    assert_eq!(taken(&second_log), [(5 * MS, 5 * MS, 0)]);
+    assert!(first.is_pending() && !second.is_pending());
+    still.machine.shutdown();
 }
 
 /// Goal: an arm that is refused keeps none of the others from theirs, and the first refusal is told.
