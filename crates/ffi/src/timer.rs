@@ -14,6 +14,7 @@ use crate::result::{
 };
 use core::ffi::c_void;
 use core::ptr::NonNull;
+use core::slice;
 use core::time::Duration;
 use quietcore_live::{
     ArmError, CpuId, Nanos, Precision, TimerOptions,
@@ -81,6 +82,9 @@ struct State {
     /// What [`seal`] makes of the rest.
     seal: u64,
 }
+
+/// So many timers are looked at before they are armed.
+const TOGETHER: usize = 64;
 
 /// Neither what zeros nor what small numbers look like.
 const READY: u64 = 0x7163_5f74_696d_6572;
@@ -234,6 +238,51 @@ pub unsafe extern "C" fn qc_timer_arm_at(timer: *mut qc_timer, at: u64) -> qc_re
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_arm_after(timer: *mut qc_timer, delay: u64) -> qc_result {
     arm(timer, |timer| timer.arm_after(Duration::from_nanos(delay)))
+}
+
+/// Arms each of `count` timers for its moment: as qc_timer_arm_at(timers[i], at[i]) one after the other, but
+/// much faster where there are many that were not used lately. Returns how many were pending before. Any
+/// thread, also in a callback. Cost: a lock for 16 of them.
+///
+/// Errors: that of one of them, as of qc_timer_arm_at(). All timers whose arm has none are armed.
+/// QC_ERROR_INVALID, and nothing is done, when `timers` or `at` is NULL and `count` is not 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_arm_many(
+    timers: *const *mut qc_timer,
+    at: *const u64,
+    count: usize,
+) -> qc_result {
+    guard(|| {
+        if count == 0 {
+            return Ok(0);
+        }
+        let (timers, at) = (place(timers.cast_mut())?, place(at.cast_mut())?);
+        // SAFETY: the caller passes arrays of so many, which nothing writes during this call.
+        let (timers, moments) = unsafe {
+            (slice::from_raw_parts(timers.as_ptr(), count), slice::from_raw_parts(at.as_ptr(), count))
+        };
+        arm_many(timers, moments)
+    })
+}
+
+fn arm_many(timers: &[*mut qc_timer], moments: &[u64]) -> Result<qc_result, qc_result> {
+    let (mut pending, mut error) = (0, None);
+    for (timers, moments) in timers.chunks(TOGETHER).zip(moments.chunks(TOGETHER)) {
+        let mut known = [const { None }; TOGETHER];
+        for (place, timer) in known.iter_mut().zip(timers) {
+            match timer_at(*timer) {
+                Ok(timer) => *place = Some(timer),
+                Err(invalid) => _ = error.get_or_insert(invalid),
+            }
+        }
+        let Some(machine) = known.iter().flatten().next().map(CallbackTimer::machine) else { continue };
+        let arms = known.iter().zip(moments).filter_map(|(timer, at)| Some((timer.as_ref()?, Nanos(*at))));
+        match machine.arm_many(arms) {
+            Ok(count) => pending += count,
+            Err(refused) => _ = error.get_or_insert(refused.number()),
+        }
+    }
+    error.map_or_else(|| Ok(qc_result::try_from(pending).unwrap_or(qc_result::MAX)), Err)
 }
 
 /// Arms the timer on `cpu`, for the moment `at`: it runs on the lane of that CPU and on no other thread. This

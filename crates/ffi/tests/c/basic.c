@@ -112,6 +112,40 @@ static void one_shot(uint32_t flags) {
     await(&one.runs, 2);
 }
 
+/* Timers that are armed together: all run, those that were pending are counted, and one that is refused keeps
+   none of the others from theirs. */
+static void many(void) {
+    enum { COUNT = 200 };
+    static struct counted all[COUNT];
+    qc_timer *timers[COUNT];
+    uint64_t at[COUNT], start = qc_now(NULL);
+    for (unsigned i = 0; i < COUNT; i++) {
+        EXPECT(QC_OK, qc_timer_init(&all[i].timer, NULL, count, &all[i], i % 3 ? QC_TIMER_TICK : QC_TIMER_EXACT));
+        timers[i] = &all[i].timer;
+        at[i] = start + 10000 * MS;
+    }
+    EXPECT(0, qc_timer_arm_many(timers, at, COUNT));
+    for (unsigned i = 0; i < COUNT; i++)
+        at[i] = start + (10 + i % 7) * MS;
+    EXPECT(COUNT, qc_timer_arm_many(timers, at, COUNT));
+    for (unsigned i = 0; i < COUNT; i++) {
+        await(&all[i].runs, 1);
+        CHECK(all[i].early == 0);
+    }
+    qc_timer none = QC_TIMER_INIT;
+    timers[100] = &none;
+    EXPECT(0, qc_timer_shutdown(&all[150].timer));
+    EXPECT(QC_ERROR_INVALID, qc_timer_arm_many(timers, at, COUNT));
+    for (unsigned i = 0; i < COUNT; i++)
+        await(&all[i].runs, i == 100 || i == 150 ? 1 : 2);
+    EXPECT(QC_ERROR_SHUT_DOWN, qc_timer_arm_many(timers + 101, at, 99));
+    EXPECT(0, qc_timer_arm_many(NULL, NULL, 0));
+    EXPECT(QC_ERROR_INVALID, qc_timer_arm_many(NULL, at, 1));
+    EXPECT(QC_ERROR_INVALID, qc_timer_arm_many(timers, NULL, 1));
+    for (unsigned i = 0; i < COUNT; i++)
+        CHECK(qc_timer_cancel_sync(&all[i].timer) >= 0);
+}
+
 /* It wakes nobody, and runs when somebody is awake for another one. */
 static void deferrable(void) {
     struct counted lazy = { .left = 0 }, other = { .left = 0 };
@@ -324,6 +358,7 @@ int main(int argument_count, char **arguments) {
     one_shot(QC_TIMER_COARSE);
     one_shot(QC_TIMER_TICK);
     one_shot(QC_TIMER_EXACT);
+    many();
     deferrable();
     re_armed_in_its_callback();
     periodic();
