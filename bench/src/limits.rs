@@ -7,9 +7,10 @@ use crate::statistics::Summary;
 use serde::Serialize;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::Instant;
 
-/// In nanoseconds.
+/// In nanoseconds, but the last.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Limits {
     /// A lock that is free, taken by compare-and-swap and given back by a store.
@@ -18,6 +19,9 @@ pub struct Limits {
     pub clock: f64,
     /// A read of memory beyond the caches whose address comes from the read before.
     pub miss: f64,
+    /// How much more two threads compute than one, arithmetic in registers: less than 2 where two CPUs are
+    /// threads of one core, or others take their time.
+    pub two_threads: f64,
 }
 
 /// So often each is done in a stretch, and so many stretches there are: the median counts.
@@ -34,7 +38,7 @@ const LINES: usize = MEMORY / 64;
 struct Line(u32);
 
 impl Limits {
-    /// Measures them. Takes half a second, and 128 MiB.
+    /// Measures them. Takes a second, and 128 MiB.
     #[must_use]
     pub fn measure() -> Self {
         let word = AtomicU32::new(0);
@@ -48,7 +52,42 @@ impl Limits {
         let mut at = 0;
         let miss = each(|| at = lines[at as usize].0);
         black_box(at);
-        Self { lock, clock, miss }
+        Self { lock, clock, miss, two_threads: two_threads() }
+    }
+}
+
+/// Rounds in which one thread computes, and then two.
+const ROUNDS: usize = 9;
+/// Nanoseconds for which a thread computes.
+const SPAN: u128 = 20_000_000;
+
+fn two_threads() -> f64 {
+    let all: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let one = computed();
+            let both = thread::scope(|scope| {
+                let other = scope.spawn(computed);
+                computed() + other.join().expect("it does not panic")
+            });
+            both / one
+        })
+        .collect();
+    Summary::of(&all).map_or(f64::NAN, |of| of.median)
+}
+
+/// Steps per nanosecond of four sums that do not wait for each other, as many as a core's units take.
+fn computed() -> f64 {
+    let (start, mut steps, mut sums) = (Instant::now(), 0_u64, [1_u64, 2, 3, 4]);
+    loop {
+        for step in 0..10_000_u64 {
+            sums = sums.map(|sum| black_box(sum.wrapping_add(step) ^ (sum >> 3)));
+        }
+        steps += 10_000;
+        let nanos = start.elapsed().as_nanos();
+        if nanos >= SPAN {
+            black_box(sums);
+            return steps as f64 / nanos as f64;
+        }
     }
 }
 

@@ -16,8 +16,8 @@ const ABOUT: &str = "\
 
 What the hot paths should cost, and what they cost where `cargo xtask bench --record` ran last. Most figures are
 multiples of what that machine allows: a lock that is taken and given back, the clock, a read that misses the
-caches, `grep -c` on the same file; the multiple decides whether a target is met, as the targets were set on
-another machine. Where there is a dash the figure itself decides, and a slower machine misses for its own sake.
+caches, `grep -c` on the same file, what two threads compute in place of one; the multiple decides whether a
+target is met, as the targets were set on another machine. Where there is a dash the figure itself decides, and a slower machine misses for its own sake.
 A figure that fewer rounds have than the table was measured less often. Peers are in [runtime.md](runtime.md).
 
 ";

@@ -76,6 +76,7 @@ fn measure(args: &Args) -> io::Result<Report> {
         lock: median(|limits| limits.lock),
         clock: median(|limits| limits.clock),
         miss: median(|limits| limits.miss),
+        two_threads: median(|limits| limits.two_threads),
     };
     let targets = TARGETS.iter().map(verdict).collect();
     Ok(Report { machine: Machine::here(), rounds: args.rounds, limits, targets })

@@ -66,6 +66,7 @@ fn limit(of: Limit, limits: &Limits, grep: Option<f64>) -> Option<f64> {
         Limit::LockAndClock => Some(limits.lock + limits.clock),
         Limit::Miss => Some(limits.miss),
         Limit::Grep => grep,
+        Limit::TwoThreads => Some(limits.two_threads),
         Limit::Itself => Some(1.0),
     }
 }
@@ -90,7 +91,7 @@ mod tests {
         let rows =
             json!([{ "peer": "other", "cells": cells(80.0) }, { "peer": "ours", "cells": cells(40.0) }]);
         let round = Round {
-            limits: Limits { lock: 5.0, clock: 15.0, miss: 100.0 },
+            limits: Limits { lock: 5.0, clock: 15.0, miss: 100.0, two_threads: 1.5 },
             lane: json!({ "rows": [{ "name": "turn", "ns": { "median": 30.0 } }] }),
             runtimes: json!({ "measures": [{ "name": "expire", "rows": rows }] }),
             sim: json!({ "rows": [{ "name": "large", "events_per_us": { "median": 3.0 } }] }),
@@ -112,6 +113,7 @@ mod tests {
             (Origin::Runtimes("idle", "ours", 0), Limit::Miss, None),
             (Origin::Ratio("expire", 0, ["ours", "other"]), Limit::Itself, Some((0.5, 0.5))),
             (Origin::Sim("large", "events_per_us"), Limit::Itself, Some((3.0, 3.0))),
+            (Origin::Lane("turn"), Limit::TwoThreads, Some((30.0, 20.0))),
             (Origin::Parser("explain"), Limit::Grep, Some((500.0, 0.5))),
         ] {
             let expected = expected.map(|(figure, multiple)| Found { figure, multiple });

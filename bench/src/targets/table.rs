@@ -66,6 +66,7 @@ impl Verdict {
             Limit::LockAndClock => format!("{value:.2} of both"),
             Limit::Miss => format!("{value:.2} misses"),
             Limit::Grep => format!("{value:.2} of grep"),
+            Limit::TwoThreads => format!("{value:.2} of two"),
         };
         let found = self.multiple.map_or("-".to_owned(), |of| multiple(of.median));
         let verdict = match self.is_met {
@@ -84,11 +85,13 @@ fn about(machine: &Machine, limits: &Limits, rounds: u32) -> String {
     let Machine { cpu, cores, kernel, commit, rustc } = machine;
     let commit = commit.as_deref().unwrap_or("unknown");
     let text = |limits: &Limits| {
-        format!("lock {:.1}, clock {:.1}, miss {:.0}", limits.lock, limits.clock, limits.miss)
+        let Limits { lock, clock, miss, two_threads } = limits;
+        format!("lock {lock:.1}, clock {clock:.1}, miss {miss:.0}; two threads over one {two_threads:.2}")
     };
+    let rounds = if rounds == 1 { "one round".to_owned() } else { format!("medians of {rounds} rounds") };
     format!(
-        "{cpu}, {cores} CPUs, Linux {kernel}, commit {commit}, {rustc}; medians of {rounds} rounds.\n\
-         The machine's limits in ns: {}\nwhere the targets were set:   {}\n",
+        "{cpu}, {cores} CPUs, Linux {kernel}, commit {commit}, {rustc}; {rounds}.\n\
+         The machine's limits in ns: {}\nwhere the targets were set: {}\n",
         text(limits),
         text(&REFERENCE)
     )
@@ -160,7 +163,7 @@ mod tests {
             commit: None,
             rustc: "rustc",
         };
-        let limits = Limits { lock: 5.0, clock: 15.0, miss: 100.0 };
+        let limits = Limits { lock: 5.0, clock: 15.0, miss: 100.0, two_threads: 1.9 };
         let row = "| pair | 11.0 ns | 11.0..11.0 (1) | 2.20 locks | 18.8 ns | 2.00 locks | missed |";
         assert!(markdown(&machine, &limits, 1, std::slice::from_ref(&verdict)).contains(row));
         let shown = text(&machine, &limits, 1, &[verdict]);
