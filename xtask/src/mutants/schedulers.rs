@@ -10,6 +10,8 @@ const CBQ_NODE: &str = "crates/qdisc/src/cbq/node.rs";
 const NETEM: &str = "crates/qdisc/src/netem/mod.rs";
 
 /// The table of all units.
+const QUEUE: &[Killer] =
+    &[Killer::Test(Suite::DisciplineUnits, "netem::queue::tests::packets_leave_in_order")];
 const UNITS: &[Killer] = &[Killer::Test(Suite::DisciplineUnits, "tc::units::tests::every_unit")];
 /// Any test of a discipline.
 const DISCIPLINES: &[Killer] = &[Killer::All(Suite::Disciplines)];
@@ -17,6 +19,22 @@ const DISCIPLINES: &[Killer] = &[Killer::All(Suite::Disciplines)];
 const TREES: &[Killer] = &[Killer::All(Suite::Trees)];
 
 pub(super) const SCHEDULERS: &[Mutant] = &[
+    Mutant {
+        name: "netem-nothing-overtakes",
+        rule: "a packet that may leave before those that came earlier leaves before them",
+        file: "crates/qdisc/src/netem/queue.rs",
+        right: "is_some_and(|first| first.key < *list) {",
+        wrong: "is_some_and(|first| first.key.0 < list.0 && self.list.len() > 1) {",
+        killers: QUEUE,
+    },
+    Mutant {
+        name: "netem-equal-moments-swap",
+        rule: "packets that may leave at the same moment leave in the order in which they came",
+        file: "crates/qdisc/src/netem/queue.rs",
+        right: "let key = (at, self.arrived);",
+        wrong: "let key = (at, u64::MAX - self.arrived);",
+        killers: QUEUE,
+    },
     Mutant {
         name: "size-mbit-decimal",
         rule: "a size of 1mbit is 2^20 bits",
