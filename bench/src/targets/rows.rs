@@ -5,8 +5,8 @@
 
 use crate::limits::Limits;
 
-/// The limits of the machine on which the targets were set (2 virtual CPUs, 21 November 2026). What two of its
-/// threads computed was not measured: twice as much at most.
+/// The limits of the machine on which the targets were set (2 virtual CPUs, 21 November 2026). What two of
+/// its threads computed was not measured: twice as much at most.
 pub const REFERENCE: Limits = Limits { lock: 9.4, clock: 23.0, miss: 300.0, two_threads: 2.0 };
 
 /// Throughput of `grep -c` there, in MB/s.

@@ -1,8 +1,8 @@
 //! Packets by the moment at which they may leave; at the same moment in the order in which they came.
 //!
-//! Most come in order: those are a list, and only what overtakes is in a heap. Each of those leaves before the
-//! last of the list, so there is none when the list is empty. Source: Linux net/sched/sch_netem.c (`tfifo`),
-//! by behaviour.
+//! Most come in order: those are a list, and only what overtakes is in a heap. Each of those leaves before
+//! the last of the list, so there is none when the list is empty. Source: Linux net/sched/sch_netem.c
+//! (`tfifo`), by behaviour.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Ordering;
