@@ -406,9 +406,9 @@ qc_result qc_timer_arm_at(struct qc_timer *timer, uint64_t at);
 qc_result qc_timer_arm_after(struct qc_timer *timer, uint64_t delay);
 
 /**
- * Arms each of `count` timers for its moment: as qc_timer_arm_at(timers[i], at[i]) one after the other, but
- * much faster where there are many that were not used lately. Returns how many were pending before. Any
- * thread, also in a callback. Cost: a lock for 16 of them.
+ * Arms each of `count` timers for its moment, which has the same place in `at`: as qc_timer_arm_at() for one
+ * after the other, but much faster where there are many that were not used lately. Returns how many were
+ * pending before. Any thread, also in a callback. Cost: a lock for 16 of them.
  *
  * Errors: that of one of them, as of qc_timer_arm_at(). All timers whose arm has none are armed.
  * QC_ERROR_INVALID, and nothing is done, when `timers` or `at` is NULL and `count` is not 0.
