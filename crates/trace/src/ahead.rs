@@ -325,8 +325,10 @@ impl Drop for Ahead {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ahead, Block, Blocks, Next, Refill, Slot};
+    use super::{Ahead, Block, Blocks, Entry, Next, Refill, Room, Slot};
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     /// Goal: a block that could not be decoded is not left out in silence. Method: a ring in which a decoder
     /// has left one.
@@ -337,6 +339,49 @@ mod tests {
         let next = || ahead.next(&mut Blocks::new(&b""[..]), Block::default());
         let panic = catch_unwind(AssertUnwindSafe(next)).err().expect("a panic");
         assert_eq!(panic.downcast_ref(), Some(&"no such event"));
+    }
+
+    /// Goal: the block that comes next is waited for while a decoder has it, however much behind it is ready.
+    /// Method: the first of two blocks is taken; when the reader has decoded the second, the first is put back.
+    #[test]
+    fn the_first_block_is_waited_for() {
+        let room = |text: &'static str| {
+            let mut block = Block::default();
+            let filled = Blocks::new(text.as_bytes()).next(&mut block);
+            assert_eq!(filled.expect("a text"), Refill::Lines);
+            Room { block, entries: Vec::new() }
+        };
+        let mut ahead = Ahead::start(0);
+        let shared = ahead.shared.clone();
+        shared.ring().slots.extend(["first\n", "second\n"].map(|text| Slot::Raw(room(text))));
+        let job = shared.ring().take_raw(0).expect("nothing was taken before");
+        let reader = thread::spawn(move || {
+            let mut lines = Vec::new();
+            for _ in 0..2 {
+                let next = ahead.next(&mut Blocks::new(&b""[..]), Block::default());
+                let Ok(Next::Decoded(mut decoded)) = next else { panic!("both are decoded") };
+                let taken = decoded.for_each(9, |entry| match entry {
+                    Entry::Line(line) => Ok(lines.push(line.to_vec())),
+                    _ => Err("it is a line of no event"),
+                });
+                assert_eq!(taken, Ok(1));
+            }
+            lines
+        });
+        let begun = Instant::now();
+        loop {
+            let ring = shared.ring();
+            assert!(matches!(ring.slots[0], Slot::Taken), "nothing else comes first");
+            if matches!(ring.slots[1], Slot::Decoded(_)) {
+                break;
+            }
+            drop(ring);
+            assert!(begun.elapsed() < Duration::from_secs(30), "the reader decodes what comes later");
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(shared.decode(job));
+        shared.changed.notify_all();
+        assert_eq!(reader.join().expect("no panic"), [b"first".to_vec(), b"second".to_vec()]);
     }
 
     /// Goal: a reader that is dropped in the middle takes its decoders along. Method: one that has seen the

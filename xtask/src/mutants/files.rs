@@ -177,8 +177,8 @@ pub(super) const FILES: &[Mutant] = &[
         rule: "events come in the order of the lines, whichever thread decoded them",
         file: AHEAD,
         right: "Some(Slot::Taken) => ring.slots.push_front(Slot::Taken),",
-        wrong: "Some(Slot::Taken) => ring.slots.insert(1.min(ring.slots.len()), Slot::Taken),",
-        killers: &[Test(TraceUnits, "reader::tests::decoders_change_nothing")],
+        wrong: "Some(Slot::Taken) => {\n                    let second = ring.slots.len().min(1);\n                    ring.slots.insert(second, Slot::Taken);\n                }",
+        killers: &[Test(TraceUnits, "ahead::tests::the_first_block_is_waited_for")],
     },
     Mutant {
         name: "rest-of-a-block-lost",
