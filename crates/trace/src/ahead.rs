@@ -341,8 +341,9 @@ mod tests {
         assert_eq!(panic.downcast_ref(), Some(&"no such event"));
     }
 
-    /// Goal: the block that comes next is waited for while a decoder has it, however much behind it is ready.
-    /// Method: the first of two blocks is taken; when the reader has decoded the second, the first is put back.
+    /// Goal: the block that comes next is waited for while a decoder has it, however much behind it is
+    /// ready. Method: the first of two blocks is taken; when the reader has decoded the second, the first is
+    /// put back.
     #[test]
     fn the_first_block_is_waited_for() {
         let room = |text: &'static str| {
@@ -361,7 +362,10 @@ mod tests {
                 let next = ahead.next(&mut Blocks::new(&b""[..]), Block::default());
                 let Ok(Next::Decoded(mut decoded)) = next else { panic!("both are decoded") };
                 let taken = decoded.for_each(9, |entry| match entry {
-                    Entry::Line(line) => Ok(lines.push(line.to_vec())),
+                    Entry::Line(line) => {
+                        lines.push(line.to_vec());
+                        Ok(())
+                    }
                     _ => Err("it is a line of no event"),
                 });
                 assert_eq!(taken, Ok(1));
