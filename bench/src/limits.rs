@@ -19,8 +19,8 @@ pub struct Limits {
     pub clock: f64,
     /// A read of memory beyond the caches whose address comes from the read before.
     pub miss: f64,
-    /// How much more two threads compute than one, arithmetic in registers: less than 2 where two CPUs are
-    /// threads of one core, or others take their time.
+    /// How much more two threads compute than one, arithmetic in registers, at best: less than 2 where two
+    /// CPUs are threads of one core.
     pub two_threads: f64,
 }
 
@@ -72,7 +72,7 @@ fn two_threads() -> f64 {
             both / one
         })
         .collect();
-    Summary::of(&all).map_or(f64::NAN, |of| of.median)
+    Summary::of(&all).map_or(f64::NAN, |of| of.max)
 }
 
 /// Steps per nanosecond of four sums that do not wait for each other, as many as a core's units take.
