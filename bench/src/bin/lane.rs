@@ -1,16 +1,20 @@
 //! `lane`: what a lane's own steps cost: turns, idling without the wait, arming and cancelling on it.
 //!
 //! One thread drives one of two lanes, the other lane sleeps. Nanoseconds per step, the median of the rounds,
-//! in each of which every row is measured once, in stretches between which the lane turns. Rows that end in
-//! `walk` are timed one by one, because a lane walks the hierarchy only when it expects to rest for longer
-//! than a tick: what two readings of the clock cost is taken off, and what the lane said it would do is
-//! checked. Two rows are no steps of a lane, but for comparison: the clock, and a mutex of the standard
-//! library.
+//! in each of which every row is measured once, in stretches between which the lane turns. Walks are timed one
+//! by one, because a lane walks the hierarchy only when it expects to rest for longer than a tick: what two
+//! readings of the clock cost is taken off, and what the lane said it would do is checked. Between a cold
+//! walk's two ends the thread sleeps, between those of a warm one it computes. Three rows are no steps of a
+//! lane, but for comparison: the clock, a mutex of the standard library, and a timer of the system that is
+//! set after a sleep, as a walk does once.
 
 use clap::Parser;
 use quietcore_bench::machine::Machine as Host;
 use quietcore_bench::statistics::Summary;
 use quietcore_live::{Cpu, CpuId, CpuSet, Machine, Nanos, TimerHandle, TimerOptions, lane::IdleUntil};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
 use serde::Serialize;
 use std::error::Error;
 use std::hint::black_box;
@@ -47,7 +51,7 @@ const LONG_REST: Duration = Duration::from_millis(6);
 /// A row: its name, and what it measures, in ns.
 type Row = (&'static str, fn(&mut Lane) -> Result<f64, Box<dyn Error>>);
 
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 17] = [
     ("a look at the clock", |lane| Ok(lane.each(|cpu| _ = black_box(cpu.machine().now())))),
     ("a mutex, locked and unlocked", |lane| {
         let mutex = Mutex::new(0_u64);
@@ -65,8 +69,10 @@ const ROWS: [Row; 15] = [
         })
     }),
     ("doze and back", |lane| lane.dozes()),
-    ("idle and back: walk", |lane| lane.walks()),
-    ("isolated, idle and back: walk", |lane| lane.isolated(Lane::walks)),
+    ("idle and back: walk", |lane| lane.walks(sleeps)),
+    ("idle and back: warm walk", |lane| lane.walks(computes)),
+    ("isolated, idle and back: walk", |lane| lane.isolated(|lane| lane.walks(sleeps))),
+    ("a timer set after a sleep", |_| timer_sets()),
     ("arm_at and cancel", |lane| {
         let timer = lane.machine.timer(TimerOptions::new(), |_| {});
         let at = lane.far();
@@ -235,8 +241,8 @@ impl Lane {
         Ok(each)
     }
 
-    /// Long rests, of which only the ends are timed.
-    fn walks(&mut self) -> Result<f64, Box<dyn Error>> {
+    /// Long rests, of which only the ends are timed; `rest` takes as long.
+    fn walks(&mut self, rest: fn()) -> Result<f64, Box<dyn Error>> {
         let clock = each(STEPS, || _ = black_box(Instant::now()));
         let mut nanos = Vec::with_capacity(WALKS);
         let mut rests = 0;
@@ -248,7 +254,7 @@ impl Lane {
             let start = Instant::now();
             let idle = self.cpu.enter_idle();
             let down = start.elapsed();
-            thread::sleep(LONG_REST);
+            rest();
             let start = Instant::now();
             self.cpu.exit_idle();
             let up = start.elapsed();
@@ -259,6 +265,36 @@ impl Lane {
         }
         Ok(Summary::of(&nanos).expect("there are some").median)
     }
+}
+
+fn sleeps() {
+    thread::sleep(LONG_REST);
+}
+
+fn computes() {
+    let start = Instant::now();
+    while start.elapsed() < LONG_REST {
+        std::hint::spin_loop();
+    }
+}
+
+/// What the system takes to set a timer just after a sleep, as near as a lane sets that of its sentinel.
+fn timer_sets() -> Result<f64, Box<dyn Error>> {
+    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+    let clock = each(STEPS, || _ = black_box(Instant::now()));
+    let mut nanos = Vec::with_capacity(WALKS);
+    let (never, soon) = (Timespec::default(), Timespec { tv_sec: 0, tv_nsec: 2_000_000 });
+    for _ in 0..WALKS {
+        sleeps();
+        let start = Instant::now();
+        timerfd_settime(
+            &timer,
+            TimerfdTimerFlags::empty(),
+            &Itimerspec { it_interval: never, it_value: soon },
+        )?;
+        nanos.push(start.elapsed().as_nanos() as f64 - clock);
+    }
+    Ok(Summary::of(&nanos).expect("there are some").median)
 }
 
 #[derive(Serialize)]

@@ -64,6 +64,11 @@ pub const PROGRAMS: &[Program] = &[
         &["mode=lanes+callbacks+stuck"],
         "as quietcore calls, on lanes that do not turn meanwhile: others look after their timers",
     ),
+    quietcore(
+        "quietcore tokio",
+        &["mode=lanes+tokio"],
+        "Sleep on 2 lanes that host a current-thread runtime of tokio each; tasks stay on their lane",
+    ),
     tokio("tokio", &[], "multi_thread, one wheel for all workers; Sleep polled once and dropped; reset"),
     tokio("tokio eager", &["mode=eager"], "the same with enable_eager_driver_handoff, which is unstable"),
     tokio("tokio alt", &["mode=alt"], "enable_alt_timer, which is unstable: a wheel per worker"),

@@ -177,11 +177,25 @@ pub const TARGETS: &[Target] = &[
         Origin::Lane("idle and back: walk"),
     ),
     at_most(
+        "walk through the hierarchy, warm",
+        1_100.0,
+        "ns",
+        Limit::Itself,
+        Origin::Lane("idle and back: warm walk"),
+    ),
+    at_most(
         "1000 timers of 100 ms under tokio, wake-ups",
         2_000.0,
         "/s",
         Limit::Itself,
         Origin::Runtimes("periodic", "quietcore", 0),
+    ),
+    at_most(
+        "the same on lanes that host tokio, wake-ups",
+        2_000.0,
+        "/s",
+        Limit::Itself,
+        Origin::Runtimes("periodic", "quietcore tokio", 0),
     ),
     at_most(
         "beside a blocked worker, p99: helper to tokio eager",
@@ -216,7 +230,8 @@ pub const TARGETS: &[Target] = &[
 ];
 
 /// The peers that the rows name.
-pub const PEERS: &[&str] = &["quietcore", "quietcore lanes", "quietcore calls", "tokio eager"];
+pub const PEERS: &[&str] =
+    &["quietcore", "quietcore lanes", "quietcore calls", "quietcore tokio", "tokio eager"];
 
 /// The measures of `runtimes` that they name.
 pub const MEASURES: &[&str] =

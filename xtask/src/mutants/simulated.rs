@@ -17,7 +17,35 @@ const PLAYED: &[Killer] = &[Killer::Test(Suite::Runtimes, "random_runtimes_keep_
 const THREAD: &[Killer] =
     &[Killer::Test(Suite::SimUnits, "world::tasks::threads::tests::figures_of_a_thread")];
 
+const ORDERED: &[Killer] = &[Killer::Test(Suite::SimUnits, "engine::queue::tests::leaves_in_order_of_time")];
+
+const QUEUE: &str = "crates/sim/src/engine/queue/mod.rs";
+
 pub(super) const SIMULATOR: &[Mutant] = &[
+    Mutant {
+        name: "nothing-is-brought-near",
+        rule: "the first event of all is in the heap of those that are near",
+        file: QUEUE,
+        right: "let first = self.near.pop()?;\n        self.bring_near();",
+        wrong: "let first = self.near.pop()?;",
+        killers: ORDERED,
+    },
+    Mutant {
+        name: "aside-and-before",
+        rule: "an event that is put aside while all that are near come later is brought near",
+        file: QUEUE,
+        right: "self.put_aside(entry);\n        self.bring_near();",
+        wrong: "self.put_aside(entry);",
+        killers: ORDERED,
+    },
+    Mutant {
+        name: "later-stays-later",
+        rule: "what waits behind the ring's end goes into the ring when that has a bucket for it",
+        file: QUEUE,
+        right: "&& self.ring.covers(next.at)",
+        wrong: "&& self.ring.len() == 0",
+        killers: ORDERED,
+    },
     Mutant {
         name: "last-is-least",
         rule: "a thread's last latency is not its shortest",

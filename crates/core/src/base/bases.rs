@@ -12,6 +12,7 @@ use super::word::TimerWord;
 use super::{Base, BaseId, BaseKind, TickLength, TimerOptions};
 use crate::lock::{Locked, LockedGuard, RawLock};
 use crate::sync::interleave;
+use crate::time::{NEVER, from_word};
 use crate::{Context, CpuId, Nanos};
 use alloc::boxed::Box;
 use core::fmt;
@@ -170,7 +171,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     /// When the first base of `cpu` is due, without a lock. Cost: as [`is_any_due`](Self::is_any_due).
     #[inline]
     pub(crate) fn soonest(&self, cpu: CpuId) -> Option<Nanos> {
-        self.cpu(cpu).next_expiry.iter().filter_map(NextExpiry::load).min()
+        from_word(self.cpu(cpu).next_expiry.iter().fold(NEVER, |soonest, word| soonest.min(word.word())))
     }
 
     /// When `cpu` is due for timers that only it runs, without a lock.

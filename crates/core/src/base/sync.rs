@@ -102,9 +102,15 @@ impl Default for NextExpiry {
 impl NextExpiry {
     #[inline]
     pub(super) fn load(&self) -> Option<Nanos> {
+        from_word(self.word())
+    }
+
+    /// The same as a word, [`NEVER`] if it is not due.
+    #[inline]
+    pub(super) fn word(&self) -> u64 {
         // Relaxed: a hint. A reader that acts on it locks the base; for an idle CPU that missed it the arm
         // publishes (`is_idle`).
-        from_word(self.0.load(Ordering::Relaxed))
+        self.0.load(Ordering::Relaxed)
     }
 
     /// Whether that is `now` or before; of what never comes not even at the last moment that there is.

@@ -196,9 +196,14 @@ impl<L: RawLock> Group<L> {
 
     /// The first event that counts; `next_expiry` says the same afterwards. For the holder of `events`.
     pub(crate) fn refresh(&self, events: &TreeEvents) -> Option<TreeEvent> {
-        let first = events.first(self.ignored()).map(|(_, event)| event);
+        self.refresh_child(events).map(|(_, event)| event)
+    }
+
+    /// The same, and whose it is.
+    fn refresh_child(&self, events: &TreeEvents) -> Option<(ChildMask, TreeEvent)> {
+        let first = events.first(self.ignored());
         // Relaxed: written under the lock; see `next_expiry`.
-        self.next_expiry.store(to_word(first.map(|event| event.expires)), Ordering::Relaxed);
+        self.next_expiry.store(to_word(first.map(|(_, event)| event.expires)), Ordering::Relaxed);
         first
     }
 
@@ -253,7 +258,8 @@ impl<L: RawLock> Group<L> {
     ) -> Result<Option<(ChildMask, TreeEvent)>, Busy> {
         interleave!(BeforeGroupLock);
         let events = self.lock_events(AtBusyGroup::Ends)?;
-        self.refresh(&events);
-        Ok(events.first(self.ignored() | skipped).filter(|(_, event)| event.expires <= now))
+        let first = self.refresh_child(&events);
+        let first = if skipped == 0 { first } else { events.first(self.ignored() | skipped) };
+        Ok(first.filter(|(_, event)| event.expires <= now))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - `helper`: its futures under tokio's executor, whose own timers are off; a helper thread expires them;
 //! - `lanes`: the same futures under async-executor on two threads that are lanes and expire them themselves;
+//! - `tokio` (with `lanes`): the lanes are `quietcore_tokio`'s, and each hosts a runtime of tokio;
 //! - `exact`: the futures are exact to what the system's clock and wake-ups allow, not to a tick;
 //! - `callbacks`: timers with callbacks in place of sleeps; those of pairs are made beforehand;
 //! - `stuck`: a lane that measures does not turn meanwhile, so it is marked as stuck.
@@ -12,6 +13,7 @@ use quietcore_live::{Cpu, CpuId, CpuSet, Machine, Precision, TimerHandle, TimerO
 use quietcore_peers::load::{Load, Measure, Place};
 use quietcore_peers::runtime::{Runtime, WORKERS, boxed, in_task, poll_once};
 use quietcore_peers::sync::{Bell, Count};
+use quietcore_tokio::lanes::Lanes;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{read, write};
@@ -24,12 +26,24 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
+/// What a mode consists of.
+const PARTS: &[&str] = &["helper", "lanes", "tokio", "exact", "callbacks", "stuck"];
+
 static EXECUTOR: Executor<'static> = Executor::new();
+
+/// What runs the tasks.
+enum Tasks {
+    /// tokio's workers, which are no lanes.
+    Workers(tokio::runtime::Runtime),
+    /// An executor that the lanes share.
+    Shared,
+    /// A runtime of tokio on each lane.
+    Hosted(Lanes),
+}
 
 struct Peer {
     machine: &'static Machine,
-    /// `None` if the lanes run the tasks.
-    tokio: Option<tokio::runtime::Runtime>,
+    tasks: Tasks,
     exact: bool,
     callbacks: bool,
     stuck: bool,
@@ -64,15 +78,15 @@ impl Wake for Look {
 }
 
 impl Peer {
-    fn helper() -> Result<(&'static Machine, Option<tokio::runtime::Runtime>), String> {
+    fn helper() -> Result<(&'static Machine, Tasks), String> {
         let machine = Machine::start().map_err(|error| error.to_string())?;
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(WORKERS).enable_io();
         let tokio = builder.build().map_err(|error| error.to_string())?;
-        Ok((machine, Some(tokio)))
+        Ok((machine, Tasks::Workers(tokio)))
     }
 
-    fn lanes() -> Result<&'static Machine, String> {
+    fn lanes(hosted: bool) -> Result<(&'static Machine, Tasks), String> {
         let allowed = rustix::thread::sched_getaffinity(None).map_err(|error| error.to_string())?;
         let cpus = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&number| allowed.is_set(number));
         let cpus: CpuSet = cpus.filter_map(|number| CpuId::new(number as u64).ok()).take(WORKERS).collect();
@@ -80,6 +94,10 @@ impl Peer {
             return Err("lanes have CPUs of their own, and there are not 2".to_owned());
         }
         let machine = Machine::builder().lanes(cpus.clone()).start().map_err(|error| error.to_string())?;
+        if hosted {
+            let lanes = Lanes::start(machine).map_err(|error| error.to_string())?;
+            return Ok((machine, Tasks::Hosted(lanes)));
+        }
         let (claimed, ready) = mpsc::channel();
         for cpu in cpus.iter() {
             let claimed = claimed.clone();
@@ -88,7 +106,7 @@ impl Peer {
         for _ in 0..WORKERS {
             ready.recv().map_err(|_| "a lane gave up".to_owned())??;
         }
-        Ok(machine)
+        Ok((machine, Tasks::Shared))
     }
 
     fn precise(&self, sleep: Sleep) -> Sleep {
@@ -158,6 +176,10 @@ impl Runtime for Peer {
         if load.mode.contains("stuck") && !measures_on_lanes {
             return Some("no lane measures there");
         }
+        // A lane that hosts a runtime turns between polls, and what measures pairs is one poll.
+        if load.mode.contains("tokio") && ![Measure::Periodic, Measure::Sleep, Measure::Blocked, Measure::Idle].contains(&load.measure) {
+            return Some("as for lanes");
+        }
         let has = [Measure::ArmCancel, Measure::Expire, Measure::Periodic].contains(&load.measure);
         (load.mode.contains("callbacks") && !has).then_some("as for lanes")
     }
@@ -165,15 +187,14 @@ impl Runtime for Peer {
     fn start(load: &Load) -> Result<Self, String> {
         let parts: Vec<&str> = load.mode.split('+').collect();
         if let Some(part) =
-            parts.iter().find(|part| !["helper", "lanes", "exact", "callbacks", "stuck"].contains(part))
+            parts.iter().find(|part| !PARTS.contains(part))
         {
             return Err(format!("there is no mode {part}"));
         }
-        let (machine, tokio) =
-            if parts.contains(&"lanes") { (Self::lanes()?, None) } else { Self::helper()? };
-        machine.install_default().map_err(|error| error.to_string())?;
         let is = |mode| parts.contains(&mode);
-        Ok(Self { machine, tokio, exact: is("exact"), callbacks: is("callbacks"), stuck: is("stuck") })
+        let (machine, tasks) = if is("lanes") { Self::lanes(is("tokio"))? } else { Self::helper()? };
+        machine.install_default().map_err(|error| error.to_string())?;
+        Ok(Self { machine, tasks, exact: is("exact"), callbacks: is("callbacks"), stuck: is("stuck") })
     }
 
     fn sleep(&self, delay: Duration) -> Sleep {
@@ -254,10 +275,14 @@ impl Runtime for Peer {
         give.send(armed).expect("it has not run for the last time");
     }
 
-    fn spawn(&self, _worker: usize, task: impl Future<Output = ()> + Send + 'static) {
-        match &self.tokio {
-            Some(tokio) => drop(tokio.spawn(task)),
-            None => EXECUTOR.spawn(task).detach(),
+    fn spawn(&self, worker: usize, task: impl Future<Output = ()> + Send + 'static) {
+        match &self.tasks {
+            Tasks::Workers(tokio) => drop(tokio.spawn(task)),
+            Tasks::Shared => EXECUTOR.spawn(task).detach(),
+            Tasks::Hosted(lanes) => {
+                let cpu = lanes.cpus().iter().nth(worker).expect("there is a lane per worker");
+                drop(lanes.spawn_on(cpu, move || task).expect("the lanes run until the process ends"));
+            }
         }
     }
 }
