@@ -15,7 +15,8 @@ with zstd (then the `zstd` command, or Python >= 3.14, unpacks it). OURS.json ma
 Definitions used:
 - armed on: the CPU in brackets on the last `timer_start` line of the timer; base: `cpu=` of that
   line; ran on: the CPU in brackets on its `timer_expire_entry` line. A cancel or an expiry does
-  not forget the last start; an identity that is used again simply has a newer last start.
+  not forget the last start; an identity that is used again simply has a newer last start. A mark of
+  lost events forgets all starts: the last one may be among what was lost.
 - foreign: armed on a CPU that is not isolated, ran on an isolated one. between_isolated: armed on
   an isolated CPU, ran on another isolated one. pulled: ran on != base; placed: ran on == base.
 - ping-pong: an expiry with ran on != base, and the next `timer_start` line of the timer is on the
@@ -24,7 +25,7 @@ Definitions used:
   events between them.
 - behind a softirq: a `sched_waking` of prio < 100 towards a CPU between entry and exit of one of four
   vectors; its delay ends with the next switch to the task, and there is none if a switch away from it
-  comes first.
+  comes first, or a mark of lost events.
 - a figure whose events do not occur in the text is null; map entries that would be 0 are left out.
 """
 
@@ -253,12 +254,15 @@ class Counter:
                 handler(cpu, fields, text, match)
 
     def note_lost(self, line):
-        """A mark of lost events: nothing is known of that CPU's softirqs any more."""
+        """A mark of lost events: nothing is known of that CPU's softirqs any more, nor of what began anywhere
+        and may have gone on there."""
         match = LOST.match(line)
         if match:
             self.lost += int(match.group(2) or match.group(3) or 1)
             self.timer_softirq.pop(int(match.group(1)), None)
             self.open_long.pop(int(match.group(1)), None)
+            for begun in (self.starts, self.awaiting_restart, self.hr_starts, self.waiting):
+                begun.clear()
 
     def note_group(self, source, fields):
         parent = identity(fields, "parent")

@@ -19,6 +19,9 @@ fn isolated(list: &str) -> ExplainOptions {
     ExplainOptions { isolated: list.parse().expect("a list"), ..ExplainOptions::default() }
 }
 
+/// What an hrtimer's events have behind its function, whichever it is.
+const HR: &str = "expires=100 softexpires=100 mode=ABS now=100";
+
 /// A line of ftrace text on `cpu` at `micros`.
 fn line(cpu: u16, micros: u64, event: &str) -> String {
     format!(
@@ -120,6 +123,44 @@ fn an_incomplete_input_marks_its_figures() {
     let forgotten = explain(&many, ExplainOptions { identities_max: 10, ..isolated("") });
     assert!(forgotten.evicted >= 85, "evicted {}", forgotten.evicted);
     assert!(forgotten.incomplete[0].contains("--max-identities"), "{:?}", forgotten.incomplete);
+}
+
+/// Goal: nothing that began before events were lost, on whatever CPU, is held against what comes after: the
+/// last start may be among them. Method: each figure with a start and an end, with a mark between them and
+/// without.
+#[test]
+fn nothing_outlasts_lost_events() {
+    let hrtimer = |cpu, what: &str| {
+        line(cpu, 0, &format!("hrtimer_{what}: hrtimer=00000000000000aa function=hrtimer_wakeup {HR}"))
+    };
+    let woken = "sched_waking: comm=rt pid=500 prio=9 target_cpu=001";
+    let switched = "sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=rt \
+                    next_pid=500 next_prio=9";
+    let before = [
+        start(0, 1, 0),
+        start(0, 2, 0),
+        expire(1, 2), // remotely, to be armed where it was
+        hrtimer(0, "start"),
+        line(1, 900_009, "softirq_exit: vec=3 [action=NET_RX]"),
+        line(1, 1_000_000, "softirq_entry: vec=3 [action=NET_RX]"),
+        line(0, 1_000_010, woken),
+    ];
+    let after = [expire(1, 1), start(0, 2, 0), hrtimer(1, "expire_entry"), line(1, 5_600_000, switched)];
+    let figures = |mark: &str| {
+        let text = format!("{}{mark}{}", before.concat(), after.concat());
+        let report = explain(&text, isolated("1"));
+        let delay = report.rt_wakeups.delay_ns.max;
+        let timers = (report.foreign.total, report.remote.total, report.timers.expired_unknown_start);
+        (timers, report.ping_pong.count, report.hrtimers.foreign, report.hrtimers.by_task, delay)
+    };
+    let task = |count| Some(BTreeMap::from_iter((count > 0).then(|| ("task-7".to_owned(), count))));
+    let kept = ((Some(2), Some(2), Some(0)), Some(1), Some(1), task(1), Some(4_599_990_000));
+    assert_eq!(figures(""), kept);
+    for cpu in 0..3 {
+        let mark = format!("CPU:{cpu} [LOST 500000 EVENTS]\n");
+        let left = ((Some(1), Some(1), Some(1)), Some(0), Some(0), task(0), None);
+        assert_eq!(figures(&mark), left, "lost on CPU {cpu}");
+    }
 }
 
 /// Goal: of many disturbed CPUs the first 64 are proved, of many functions the first 16384 are named; every

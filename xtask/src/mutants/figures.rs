@@ -14,6 +14,7 @@ const FIELD: &[Killer] = &[Killer::Test(Suite::Figures, "json::every_field_has_i
 const MISSING: &[Killer] = &[Killer::Test(Suite::Figures, "json::what_has_no_sample_is_no_number")];
 const SAMPLE: &[Killer] = &[Killer::Test(Suite::Figures, "series::every_series_has_its_value")];
 const TEXTS: &[Killer] = &[Killer::Test(Suite::Figures, "doctor::every_text_is_as_reviewed")];
+const OUTLASTS: &[Killer] = &[Killer::Test(Suite::Explanations, "nothing_outlasts_lost_events")];
 const VERSIONS: &[Killer] = &[Killer::Test(Suite::Figures, "doctor::every_version_is_where_the_texts_say")];
 
 pub(super) const EXPLAIN: &[Mutant] = &[
@@ -157,9 +158,41 @@ pub(super) const EXPLAIN: &[Mutant] = &[
         name: "softirq-known-after-loss",
         rule: "after lost events nothing is known of a CPU's softirq",
         file: SOFTIRQS,
-        right: "        *self.cpu(cpu) = SoftirqState::default();",
-        wrong: "        let _ = self.cpu(cpu);",
+        right: "        *self.cpu(mark.cpu) = SoftirqState::default();",
+        wrong: "        let _ = self.cpu(mark.cpu);",
         killers: FIELD,
+    },
+    Mutant {
+        name: "start-outlasts-loss",
+        rule: "an expiry whose start lies before lost events is unknown",
+        file: TIMERS,
+        right: "self.armed.get_mut(expiry.timer).filter(|armed| armed.line > self.lost) else {",
+        wrong: "self.armed.get_mut(expiry.timer) else {",
+        killers: OUTLASTS,
+    },
+    Mutant {
+        name: "ping-pong-outlasts-loss",
+        rule: "a remote expiry and a start with lost events between them are no ping-pong",
+        file: TIMERS,
+        right: "self.armed.insert(start.timer, armed).filter(|before| before.line > self.lost);",
+        wrong: "self.armed.insert(start.timer, armed);",
+        killers: OUTLASTS,
+    },
+    Mutant {
+        name: "hrtimer-outlasts-loss",
+        rule: "an expiry of an hrtimer whose start lies before lost events is unknown",
+        file: HRTIMERS,
+        right: "self.started.get_mut(hrtimer).filter(|started| started.line > self.lost);",
+        wrong: "self.started.get_mut(hrtimer);",
+        killers: OUTLASTS,
+    },
+    Mutant {
+        name: "wait-outlasts-loss",
+        rule: "a wait that may have ended among lost events is none",
+        file: SOFTIRQS,
+        right: "waiting.filter(|waiting| waiting.line > self.lost)",
+        wrong: "waiting",
+        killers: OUTLASTS,
     },
     Mutant {
         name: "net-tx-is-short",

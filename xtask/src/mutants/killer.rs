@@ -114,6 +114,8 @@ pub(super) enum Suite {
     TraceUnits,
     /// The tests beside the code of `quietcore-explain`.
     ExplainUnits,
+    /// The explanation on traces of a few lines, and on the bundled recordings.
+    Explanations,
 }
 
 struct SuiteProgram {
@@ -173,6 +175,9 @@ impl Suite {
             Self::Hostile => of("quietcore-cli", "--test hostile", "", "crates/cli/tests/hostile.rs"),
             Self::TraceUnits => of("quietcore-trace", "--lib", "", "crates/trace/src"),
             Self::ExplainUnits => of("quietcore-explain", "--lib", "", "crates/explain/src"),
+            Self::Explanations => {
+                of("quietcore-explain", "--test explain", "", "crates/explain/tests/explain.rs")
+            }
         }
     }
 

@@ -83,7 +83,10 @@ impl Explain {
     /// Takes the next event of the input.
     pub fn take(&mut self, record: &Record<'_>) {
         if let Event::Lost { .. } = record.event {
-            self.interrupts.forget(record.cpu);
+            // What was lost may have ended, moved or begun anything, on whatever CPU that began.
+            self.interrupts.forget(record);
+            self.wheel.forget(record);
+            self.hrtimers.forget(record);
             return;
         }
         self.first_at = Some(self.first_at.map_or(record.at, |first| first.min(record.at)));
@@ -104,7 +107,7 @@ impl Explain {
             }
             Event::Softirq { step, vector } => self.interrupts.take_softirq(record.cpu, *step, *vector),
             Event::SchedWake { step: WakeStep::Waking, task, priority, target } => {
-                self.interrupts.take_waking(record.at, task.pid, *priority, *target);
+                self.interrupts.take_waking(record, task.pid, *priority, *target);
             }
             Event::SchedSwitch { previous, next, .. } => {
                 self.interrupts.take_switch(record.at, previous.pid, next.pid);

@@ -14,6 +14,7 @@ const FORGOTTEN: &[u8] = b"<...>";
 
 #[derive(Debug)]
 struct Started {
+    line: u64,
     on: CpuId,
     comm: NameId,
     pid: i32,
@@ -23,6 +24,8 @@ struct Started {
 #[derive(Debug)]
 pub(super) struct HrtimerCounts {
     started: IdentityTable<Started>,
+    /// Line of the last mark of lost events: a start before it need not be the timer's last.
+    lost: u64,
     pub(super) off_arming: u64,
     pub(super) foreign: u64,
     pub(super) watchdogs: CountPerCpu,
@@ -34,6 +37,7 @@ impl HrtimerCounts {
     pub(super) fn new(identities_max: usize) -> Self {
         Self {
             started: IdentityTable::new(identities_max),
+            lost: 0,
             off_arming: 0,
             foreign: 0,
             watchdogs: CountPerCpu::default(),
@@ -46,6 +50,11 @@ impl HrtimerCounts {
         self.started.evicted()
     }
 
+    /// Events were lost: which CPU started a timer last, and for which task, is not known any more.
+    pub(super) fn forget(&mut self, mark: &Record<'_>) {
+        self.lost = mark.line;
+    }
+
     pub(super) fn take_start(
         &mut self,
         record: &Record<'_>,
@@ -53,7 +62,8 @@ impl HrtimerCounts {
         names: &mut NameTable,
     ) {
         let comm = names.number(record.task.comm);
-        self.started.insert(start.hrtimer, Started { on: record.cpu, comm, pid: record.task.pid });
+        let started = Started { line: record.line, on: record.cpu, comm, pid: record.task.pid };
+        self.started.insert(start.hrtimer, started);
     }
 
     pub(super) fn take_expiry(
@@ -67,7 +77,8 @@ impl HrtimerCounts {
         if is_watchdog {
             self.watchdogs.add(record.cpu);
         }
-        let Some(started) = self.started.get_mut(hrtimer) else { return };
+        let started = self.started.get_mut(hrtimer).filter(|started| started.line > self.lost);
+        let Some(started) = started else { return };
         if started.on != record.cpu {
             self.off_arming += 1;
             self.watchdogs_off_arming += u64::from(is_watchdog);

@@ -2,13 +2,14 @@
 //!
 //! A CPU runs one softirq vector at a time, so its state is: inside TIMER (and whether anything
 //! expired since), and which of the long vectors it is inside of. An entry whose exit is not in
-//! the input counts as an entry and not as empty.
+//! the input counts as an entry and not as empty. A mark of lost events ends all of that on its CPU, and
+//! every wait on any: the task may have gone on there.
 
 use super::count::CountPerCpu;
 use super::report::DelayQuantiles;
 use hdrhistogram::Histogram;
 use quietcore_core::{CpuId, Nanos};
-use quietcore_trace::{IdentityTable, SoftirqStep};
+use quietcore_trace::{IdentityTable, Record, SoftirqStep};
 
 const TIMER: u8 = 1;
 /// NET_TX, NET_RX, BLOCK, IRQ_POLL: the vectors that may run long.
@@ -24,13 +25,22 @@ struct SoftirqState {
     inside: u32,
 }
 
+/// A real-time task was woken towards a CPU inside a long softirq.
+#[derive(Debug)]
+struct Waiting {
+    line: u64,
+    since: Nanos,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct SoftirqCounts {
     cpus: Vec<SoftirqState>,
     pub(super) timer_entries: u64,
     pub(super) timer_empty: CountPerCpu,
-    waiting: IdentityTable<Nanos>,
+    waiting: IdentityTable<Waiting>,
+    /// Line of the last mark of lost events.
+    lost: u64,
     pub(super) rt_wakeups: u64,
     pub(super) rt_behind: u64,
     delays: Histogram<u64>,
@@ -44,6 +54,7 @@ impl SoftirqCounts {
             timer_entries: 0,
             timer_empty: CountPerCpu::default(),
             waiting: IdentityTable::new(WAITING_MAX),
+            lost: 0,
             rt_wakeups: 0,
             rt_behind: 0,
             delays: Histogram::new(3).expect("3 significant digits are in range"),
@@ -83,9 +94,11 @@ impl SoftirqCounts {
         }
     }
 
-    /// Events of `cpu` were lost: whether it is still inside a softirq is not known any more.
-    pub(super) fn forget(&mut self, cpu: CpuId) {
-        *self.cpu(cpu) = SoftirqState::default();
+    /// Events were lost: whether their CPU is still inside a softirq is not known any more, nor when tasks
+    /// went on that waited.
+    pub(super) fn forget(&mut self, mark: &Record<'_>) {
+        *self.cpu(mark.cpu) = SoftirqState::default();
+        self.lost = mark.line;
     }
 
     /// A wheel timer's callback begins on `cpu`.
@@ -94,14 +107,15 @@ impl SoftirqCounts {
     }
 
     /// `sched_waking` of the task `pid`.
-    pub(super) fn take_waking(&mut self, at: Nanos, pid: i32, priority: i32, target: CpuId) {
+    pub(super) fn take_waking(&mut self, record: &Record<'_>, pid: i32, priority: i32, target: CpuId) {
         if priority >= FIRST_NORMAL_PRIORITY {
             return;
         }
         self.rt_wakeups += 1;
         if self.cpu(target).inside & LONG_VECTORS != 0 {
             self.rt_behind += 1;
-            self.waiting.insert(u64::from(pid.unsigned_abs()), at);
+            let waiting = Waiting { line: record.line, since: record.at };
+            self.waiting.insert(u64::from(pid.unsigned_abs()), waiting);
         }
     }
 
@@ -112,7 +126,8 @@ impl SoftirqCounts {
         }
         // A task that leaves its CPU did not wait for it: it was woken while it still ran.
         self.waiting.remove(u64::from(previous.unsigned_abs()));
-        if let Some(since) = self.waiting.remove(u64::from(next.unsigned_abs())) {
+        let waiting = self.waiting.remove(u64::from(next.unsigned_abs()));
+        if let Some(Waiting { since, .. }) = waiting.filter(|waiting| waiting.line > self.lost) {
             // The histogram grows to any value (at most 1 MiB), so recording cannot fail.
             let delay = at.since(since).as_u64();
             self.delay_max = self.delay_max.max(delay);
@@ -135,9 +150,21 @@ mod tests {
     use super::{DelayQuantiles, SoftirqCounts};
     use quietcore_core::{CpuId, Nanos};
     use quietcore_trace::SoftirqStep::{Entry, Exit};
+    use quietcore_trace::{Event, Record, Task};
 
     fn cpu(number: u64) -> CpuId {
         CpuId::new(number).unwrap()
+    }
+
+    /// An event of CPU 0 in the line that has the number of its nanosecond.
+    fn at(nanos: u64) -> Record<'static> {
+        marked(0, nanos)
+    }
+
+    /// The same of CPU `of`.
+    fn marked(of: u64, nanos: u64) -> Record<'static> {
+        let (task, event) = (Task { comm: b"", pid: 0 }, Event::Unknown);
+        Record { line: nanos, task, cpu: cpu(of), context: None, at: Nanos(nanos), event }
     }
 
     /// Goal: empty means nothing expired *on that CPU* between entry and exit.
@@ -160,11 +187,11 @@ mod tests {
     fn a_wakeup_waits_only_behind_a_long_softirq() {
         let mut interrupts = SoftirqCounts::new();
         interrupts.take_softirq(cpu(1), Entry, 3);
-        interrupts.take_waking(Nanos(1_000), 7, 98, cpu(1)); // behind NET_RX
-        interrupts.take_waking(Nanos(1_000), 8, 120, cpu(1)); // not real-time
-        interrupts.take_waking(Nanos(1_000), 9, 98, cpu(0)); // another CPU
+        interrupts.take_waking(&at(1_000), 7, 98, cpu(1)); // behind NET_RX
+        interrupts.take_waking(&at(1_000), 8, 120, cpu(1)); // not real-time
+        interrupts.take_waking(&at(1_000), 9, 98, cpu(0)); // another CPU
         interrupts.take_softirq(cpu(1), Exit, 3);
-        interrupts.take_waking(Nanos(2_000), 10, 98, cpu(1)); // after it
+        interrupts.take_waking(&at(2_000), 10, 98, cpu(1)); // after it
         for pid in 7..11 {
             interrupts.take_switch(Nanos(5_000), 0, pid);
         }
@@ -179,7 +206,7 @@ mod tests {
     fn a_task_that_still_runs_does_not_wait() {
         let mut interrupts = SoftirqCounts::new();
         interrupts.take_softirq(cpu(1), Entry, 3);
-        interrupts.take_waking(Nanos(1_000), 7, 98, cpu(1)); // by the softirq that interrupts it
+        interrupts.take_waking(&at(1_000), 7, 98, cpu(1)); // by the softirq that interrupts it
         interrupts.take_switch(Nanos(2_000), 7, 0);
         interrupts.take_switch(Nanos(9_000_000), 0, 7);
         assert_eq!((interrupts.rt_behind, interrupts.delays().max), (1, None));
@@ -191,9 +218,24 @@ mod tests {
         let mut interrupts = SoftirqCounts::new();
         interrupts.take_softirq(cpu(1), Entry, 3);
         interrupts.take_softirq(cpu(1), Entry, 1);
-        interrupts.forget(cpu(1));
+        interrupts.forget(&marked(1, 500));
         interrupts.take_softirq(cpu(1), Exit, 1);
-        interrupts.take_waking(Nanos(1_000), 7, 98, cpu(1));
+        interrupts.take_waking(&at(1_000), 7, 98, cpu(1));
         assert_eq!((interrupts.timer_empty.total(), interrupts.rt_behind), (0, 0));
+    }
+
+    /// Goal: a wait that may have ended among lost events is none, wherever they were lost; one that begins
+    /// afterwards counts. Method: a mark of another CPU between waking and switch, then the same without.
+    #[test]
+    fn a_wait_does_not_outlast_lost_events() {
+        let mut interrupts = SoftirqCounts::new();
+        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_waking(&at(1_000), 7, 98, cpu(1));
+        interrupts.forget(&marked(2, 2_000));
+        interrupts.take_switch(Nanos(5_000_000), 0, 7);
+        assert_eq!((interrupts.rt_behind, interrupts.delays().max), (1, None));
+        interrupts.take_waking(&at(6_000_000), 7, 98, cpu(1));
+        interrupts.take_switch(Nanos(6_004_000), 0, 7);
+        assert_eq!((interrupts.rt_behind, interrupts.delays().max), (2, Some(4_000)));
     }
 }

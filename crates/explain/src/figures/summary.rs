@@ -248,8 +248,8 @@ fn incomplete(tally: &Tally, evicted: u64, waiters_evicted: u64) -> Vec<String> 
     if tally.lost_events > 0 {
         let at_least = if tally.lost_unknown { "at least " } else { "" };
         reasons.push(format!(
-            "{at_least}{} lost: counts miss them, and a timer whose last start was lost carries the CPU of an \
-             earlier one",
+            "{at_least}{} lost: counts miss them, and what began before a mark of lost events and ended after \
+             it",
             counted(tally.lost_events, "event was", "events were")
         ));
     }
@@ -319,8 +319,8 @@ mod tests {
         let mut tally = Tally::default();
         (tally.lost_events, tally.lost_unknown, tally.malformed) = (1, true, 1);
         let reasons = [
-            "at least 1 event was lost: counts miss them, and a timer whose last start was lost carries the \
-             CPU of an earlier one",
+            "at least 1 event was lost: counts miss them, and what began before a mark of lost events and \
+             ended after it",
             "1 line could not be read: counts miss their events",
             "1 identity was forgotten to bound memory: later expiries count as unknown starts (raise \
              --max-identities)",

@@ -61,6 +61,8 @@ impl Kinds {
 #[derive(Debug)]
 pub(super) struct TimerCounts {
     armed: IdentityTable<ArmedAt>,
+    /// Line of the last mark of lost events: a start before it need not be the timer's last.
+    lost: u64,
     pub(super) expired_unknown_start: u64,
     pub(super) foreign: Disturbances,
     pub(super) between_isolated: Disturbances,
@@ -72,6 +74,7 @@ impl TimerCounts {
     pub(super) fn new(identities_max: usize) -> Self {
         Self {
             armed: IdentityTable::new(identities_max),
+            lost: 0,
             expired_unknown_start: 0,
             foreign: Disturbances::default(),
             between_isolated: Disturbances::default(),
@@ -84,17 +87,22 @@ impl TimerCounts {
         self.armed.evicted()
     }
 
+    /// Events were lost: which CPU started a timer last is not known any more.
+    pub(super) fn forget(&mut self, mark: &Record<'_>) {
+        self.lost = mark.line;
+    }
+
     pub(super) fn take_start(&mut self, record: &Record<'_>, start: &TimerStart<'_>) {
         let armed =
             ArmedAt { line: record.line, on: record.cpu, base: start.base, expired_remotely_from: None };
-        let before = self.armed.insert(start.timer, armed);
+        let before = self.armed.insert(start.timer, armed).filter(|before| before.line > self.lost);
         if before.and_then(|timer| timer.expired_remotely_from) == Some(record.cpu) {
             self.ping_pongs += 1;
         }
     }
 
     pub(super) fn take_expiry(&mut self, expiry: &TimerExpiry<'_>, isolated: &CpuSet, names: &mut NameTable) {
-        let Some(armed) = self.armed.get_mut(expiry.timer) else {
+        let Some(armed) = self.armed.get_mut(expiry.timer).filter(|armed| armed.line > self.lost) else {
             self.expired_unknown_start += 1;
             return;
         };

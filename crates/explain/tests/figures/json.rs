@@ -28,8 +28,8 @@ fn every_field_has_its_value() {
         "lost_events": 17,
         "not_recorded": [],
         "incomplete": [
-            "17 events were lost: counts miss them, and a timer whose last start was lost carries the CPU \
-             of an earlier one",
+            "17 events were lost: counts miss them, and what began before a mark of lost events and ended \
+             after it",
             "1 line could not be read: counts miss their events",
         ],
         "timers": { "started": 29, "expired": 32, "cancel_events": 11, "expired_unknown_start": 10 },
