@@ -26,6 +26,9 @@ Definitions used:
 - behind a softirq: a `sched_waking` of prio < 100 towards a CPU between entry and exit of one of four
   vectors; its delay ends with the next switch to the task, and there is none if a switch away from it
   comes first, or a mark of lost events.
+- what takes a CPU away: begins of interrupts and softirqs on it; the own time of one is that up to its end in
+  which no later begun one was open there. A mark of lost events ends all that are open on its CPU, and a
+  second begin of the same thing the first.
 - a figure whose events do not occur in the text is null; map entries that would be 0 are left out.
 """
 
@@ -57,6 +60,9 @@ SWITCH_SHORT = re.compile(r":(\d+) \[-?\d+\] \S+ ==> .*:(\d+) \[-?\d+\]\s*$")
 LOST = re.compile(r"^CPU:(\d+) \[(?:LOST (\d+) EVENTS|LOST EVENTS|(\d+) EVENTS DROPPED)\]")
 
 TIMER_VECTOR = 1
+SOFTIRQS = dict(enumerate("HI TIMER NET_TX NET_RX BLOCK IRQ_POLL TASKLET SCHED HRTIMER RCU".split()))
+VECTORS = """local_timer reschedule call_function call_function_single irq_work spurious_apic error_apic
+thermal_apic threshold_apic deferred_error_apic x86_platform_ipi""".split()
 LONG_VECTORS = {2, 3, 4, 5}  # NET_TX, NET_RX, BLOCK, IRQ_POLL
 FIRST_NORMAL_PRIO = 100
 CPUS_PER_ESTIMATED_GROUP = 8
@@ -218,6 +224,9 @@ class Counter:
         self.hr_off = []  # (started on, ran on) of every expiry on another CPU
         self.hr_by_task = {}  # (name, pid) -> expiries
         self.watchdog = {"expired": 0, "off_arming_cpu": 0, "by_cpu": {}}
+        self.on_top = {}  # cpu -> [source, number, name, since, time of what lay on it], the last on top
+        self.begun = {}  # (cpu, source, name) -> how often
+        self.taken = {}  # (cpu, source, name) -> [(time, now, line)]
         self.rt_count = 0
         self.rt_behind = 0
         self.waiting = {}  # pid -> when it was woken behind a softirq
@@ -242,6 +251,9 @@ class Counter:
             if name != FORGOTTEN:
                 self.names[match.group("pid")] = name
             handler = getattr(self, "on_" + event, None)
+            self.note_interruption(event, cpu, match.group("fields"))
+            if is_vector(event):
+                continue
             if handler is None and event not in CPU_AND_PARENT:
                 continue
             text = match.group("fields")
@@ -261,8 +273,55 @@ class Counter:
             self.lost += int(match.group(2) or match.group(3) or 1)
             self.timer_softirq.pop(int(match.group(1)), None)
             self.open_long.pop(int(match.group(1)), None)
+            self.on_top.pop(int(match.group(1)), None)
             for begun in (self.starts, self.awaiting_restart, self.hr_starts, self.waiting):
                 begun.clear()
+
+    def note_interruption(self, event, cpu, text):
+        """Begin or end of what takes a CPU away, if the event is one."""
+        word, _, end = event.rpartition("_")
+        is_entry = end == "entry"
+        if event in ("irq_handler_entry", "irq_handler_exit"):
+            number = re.search(r"\birq=(\d+)", text).group(1)
+            name = re.search(r"\bname=(.*)$", text) if is_entry else None
+            self.step(cpu, is_entry, "device", number, f"{number} {name.group(1)}" if name else None)
+        elif event in ("softirq_entry", "softirq_exit"):
+            vector = int(re.search(r"\bvec=(\d+)", text).group(1))
+            self.step(cpu, is_entry, "softirq", vector, SOFTIRQS.get(vector, "(unknown)"))
+        elif is_vector(event):
+            self.step(cpu, is_entry, "processor", word, word)
+        elif event in ("ipi_entry", "ipi_exit"):
+            reason = re.search(r"\(([^()]*)\)\s*$", text).group(1)
+            self.step(cpu, is_entry, "processor", reason, reason)
+        elif event == "nmi_handler":
+            handler, took = re.match(r"\s*([^(]*)\(.*delta_ns: (-?\d+)", text).groups()
+            self.begun[(cpu, "nmi", handler)] = self.begun.get((cpu, "nmi", handler), 0) + 1
+            self.lies_on(cpu, max(int(took), 0))
+            self.takes(cpu, "nmi", handler, max(int(took), 0))
+
+    def step(self, cpu, is_entry, source, number, name):
+        """Something begins on `cpu`, or ends: then the time in which nothing lay on it is its own."""
+        stack = self.on_top.setdefault(cpu, [])
+        if is_entry:
+            self.begun[(cpu, source, name)] = self.begun.get((cpu, source, name), 0) + 1
+            stack[:] = [begun for begun in stack if begun[:2] != [source, number]]
+            stack.append([source, number, name, self.now, 0])
+            return
+        if not any(begun[:2] == [source, number] for begun in stack):
+            return
+        while stack[-1][:2] != [source, number]:
+            stack.pop()
+        _, _, name, since, above = stack.pop()
+        self.lies_on(cpu, self.now - since)
+        self.takes(cpu, source, name, max(self.now - since - above, 0))
+
+    def lies_on(self, cpu, nanos):
+        """So long was something on top of what is on top now."""
+        if self.on_top.get(cpu):
+            self.on_top[cpu][-1][4] += nanos
+
+    def takes(self, cpu, source, name, nanos):
+        self.taken.setdefault((cpu, source, name), []).append((nanos, self.now, self.line))
 
     def note_group(self, source, fields):
         parent = identity(fields, "parent")
@@ -402,6 +461,30 @@ def isolated_cpus(foreign, groups):
     return [rows[cpu] for cpu in sorted(rows)]
 
 
+def interruptions(counter, isolated, is_known):
+    """A row per CPU, source and name, of isolated CPUs or, where there are none, of all."""
+    rows = []
+    for (cpu, source, name), count in sorted(counter.begun.items()):
+        taken = counter.taken.get((cpu, source, name), [])
+        if (isolated and cpu not in isolated) or not is_known(source):
+            continue
+        spans = [nanos for nanos, _, _ in taken]
+        none = (None, None, None)
+        longest, at, line = max(taken, key=lambda took: (took[0], took[2]), default=none)
+        rows.append({
+            "cpu": cpu,
+            "source": source,
+            "name": name,
+            "count": count,
+            "total_ns": sum(spans) if spans else None,
+            "p99_ns": quantile(spans, 0.99),
+            "max_ns": longest,
+            "max_at_ns": at,
+            "max_line": line,
+        })
+    return rows
+
+
 def by_task(counter):
     """Expiries by `comm-pid`; a forgotten name is the one that another event has for that pid."""
     counts = {}
@@ -444,6 +527,14 @@ def report(counter, isolated):
     has_wheel = all(event in seen for event in wheel.split())
     pings = when("ping_pong", wheel, counter.ping_pongs)
     delays = when("rt_wakeups.delay_ns", behind + " sched_switch", counter.delays) or []
+    recorded = {
+        "device": "irq_handler_entry" in seen,
+        "processor": any(event == "ipi_entry" or is_vector(event) and event.endswith("_entry") for event in seen),
+        "softirq": "softirq_entry" in seen,
+        "nmi": "nmi_handler" in seen,
+    }
+    missing.extend(f"interruptions.{source}" for source, is_there in recorded.items() if not is_there)
+    is_recorded = recorded.get
     figures = {
         "kernel": header.kernel,
         "cpus": cpus,
@@ -499,6 +590,7 @@ def report(counter, isolated):
             "cpus": {str(group): format_cpu_list(of) for group, of in cpus_of_groups.items()},
         },
         "isolated_cpus": isolated_cpus(foreign, groups) if has_wheel else [],
+        "interruptions": interruptions(counter, isolated, is_recorded),
         # Which events have a meaning is the tool's word; how often each one was there is counted.
         "unknown_events": {name: count for name, count in seen.items() if not known_event(name)},
     }
@@ -506,8 +598,15 @@ def report(counter, isolated):
     return figures
 
 
+def is_vector(event):
+    """Whether the event is the begin or the end of an interrupt of the processor's own."""
+    return event.removesuffix("_entry").removesuffix("_exit") in VECTORS and event not in VECTORS
+
+
 def known_event(name):
     """Whether this script itself needs the event."""
+    if is_vector(name) or name.startswith("irq_handler_") or name in ("ipi_entry", "ipi_exit", "nmi_handler"):
+        return True
     return name in CPU_AND_PARENT or hasattr(Counter, "on_" + name) or name == "timer_cancel"
 
 

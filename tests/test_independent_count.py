@@ -130,7 +130,7 @@ class Timers(unittest.TestCase):
         self.assertIsNone(got["softirq"]["timer_entries"])
         self.assertIsNone(got["hrtimers"]["qdisc_watchdog"]["expired"])
         self.assertIsNone(got["rt_wakeups"]["count"])
-        self.assertEqual(len(got["not_recorded"]), 20)
+        self.assertEqual(len(got["not_recorded"]), 24)
         self.assertNotIn("timers.started", got["not_recorded"])
         self.assertEqual(count(ftrace(("a-1", 0, "cpu_idle: state=1")))["unknown_events"], {"cpu_idle": 1})
 
@@ -209,6 +209,34 @@ class Softirqs(unittest.TestCase):
         samples = list(range(100, 0, -1))
         self.assertEqual([ic.quantile(samples, q) for q in (0.5, 0.99, 1)], [50, 99, 100])
         self.assertEqual((ic.quantile([5], 0.5), ic.quantile([], 0.5)), (5, None))
+
+
+class Interruptions(unittest.TestCase):
+    def rows(self, *events, isolated=(1,)):
+        got = count(ftrace(*events), isolated=set(isolated))["interruptions"]
+        return [(row["cpu"], row["source"], row["name"], row["count"], row["total_ns"]) for row in got]
+
+    def test_what_lies_on_top_is_not_counted_below(self):
+        events = (
+            ("a-1", 1, "softirq_entry: vec=3 [action=NET_RX]"),
+            ("a-1", 1, "irq_handler_entry: irq=27 name=eth0"),
+            ("a-1", 1, "nmi_handler: watchdog() delta_ns: 500000000 handled: 1"),
+            ("a-1", 1, "irq_handler_exit: irq=27 ret=handled"),
+            ("a-1", 1, "softirq_exit: vec=3 [action=NET_RX]"),
+            ("a-1", 0, "local_timer_entry: vector=236"),
+        )
+        expected = [
+            (1, "device", "27 eth0", 1, 1_500_000_000),
+            (1, "nmi", "watchdog", 1, 500_000_000),
+            (1, "softirq", "NET_RX", 1, 2_000_000_000),
+        ]
+        self.assertEqual(self.rows(*events), expected)
+        self.assertEqual(self.rows(*events, isolated=())[0], (0, "processor", "local_timer", 1, None))
+
+    def test_a_second_begin_ends_the_first(self):
+        entry, leave = "reschedule_entry: vector=253", "reschedule_exit: vector=253"
+        events = [("a-1", 1, event) for event in (leave, entry, entry, leave)]
+        self.assertEqual(self.rows(*events), [(1, "processor", "reschedule", 2, 1_000_000_000)])
 
 
 class Hrtimers(unittest.TestCase):
@@ -341,11 +369,11 @@ class Compare(unittest.TestCase):
     def test_a_figure_that_was_never_compared_fails(self):
         empty = ic.report(ic.Counter(), set())
         keys = [key for key, _ in compare_figures.leaves(empty)]
-        self.assertEqual((len(keys), len(set(keys))), (52, 52))
+        self.assertEqual((len(keys), len(set(keys))), (53, 53))
         seen = [key for key in keys if key not in compare_figures.NEVER_SEEN]
         gone = next(iter(compare_figures.NEVER_SEEN))
         for lines, code, first in (
-            (seen, 0, f"{len(seen)} figures with a value compared, of {len(seen)} keys of 52"),
+            (seen, 0, f"{len(seen)} figures with a value compared, of {len(seen)} keys of 53"),
             (seen[1:], 1, f"{seen[0]}: no recording has a value of it, so it was never compared"),
             ([*seen, gone], 1, f"{gone}: it had a value; take it out of NEVER_SEEN"),
         ):

@@ -17,6 +17,8 @@ pub(crate) enum CliError {
     Open(OpenError),
     /// An input could not be read on.
     Read(PathBuf, ReadError),
+    /// A recording in which nothing happens.
+    NoEvents(PathBuf),
     /// An output file could not be written.
     Write(PathBuf, io::Error),
     /// Arguments that do not go together; the sentence says which and what to do.
@@ -32,6 +34,12 @@ impl fmt::Display for CliError {
             Self::Output(error) => write!(out, "writing the output failed: {error}"),
             Self::Open(error) => write!(out, "{error}"),
             Self::Read(path, error) => write!(out, "{}: {error}{}", visible_path(path), remedy(error)),
+            Self::NoEvents(path) => write!(
+                out,
+                "{}: there is no event in it, so it shows nothing of a kernel; record while its tracepoints are \
+                 on, and read `trace` before `trace_pipe`, which empties it",
+                visible_path(path)
+            ),
             Self::Write(path, error) => write!(out, "writing {} failed: {error}", visible_path(path)),
             Self::Usage(sentence) | Self::Live(sentence) => write!(out, "{sentence}"),
         }

@@ -65,6 +65,7 @@ fn explain_reader(
         display.show(|| read_so_far(&reader));
     }
     display.clear();
+    reader::refuse_empty(path, reader.tally())?;
     sinks.finish(reader.tally(), reader.unknown_events(), |_| {})
 }
 
@@ -127,6 +128,13 @@ fn record(
     let options = ExplainOptions { switched_on: session.switched_on(), ..options };
     let mut sinks = Sinks::new(options, files);
     let recorded = session.run(&mut |record| sinks.take(record))?;
+    if recorded.tally.events == 0 && !recorded.interrupted {
+        return Err(CliError::Live(format!(
+            "nothing was recorded in {:?}, though tracepoints were on: is another tool holding the buffers, or \
+             `tracing_on` 0? see /sys/kernel/tracing",
+            request.span
+        )));
+    }
     let warning = recorded.warning();
     let report = sinks.finish(&recorded.tally, recorded.unknown, |report| report.warnings.extend(warning))?;
     Ok((LiveExplanation { report, own_disturbance: recorded.own }, recorded.interrupted))

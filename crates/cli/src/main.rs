@@ -69,7 +69,13 @@ fn refuse(error: &clap::Error) -> ExitCode {
         output::say_as_it_is(&error.to_string());
     } else {
         // Our own text, with clap's colours; a closed pipe is no error.
-        let _ = error.print();
+        match error.print().map_err(CliError::from) {
+            Ok(()) | Err(CliError::ClosedPipe) => {}
+            Err(error) => {
+                output::say(&error.to_string());
+                return ExitCode::from(2);
+            }
+        }
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

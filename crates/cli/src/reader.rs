@@ -1,7 +1,7 @@
 //! How a recording is read: whole, and on several CPUs where that helps.
 
 use crate::error::CliError;
-use quietcore_trace::{TraceReader, open_expanding};
+use quietcore_trace::{Tally, TraceReader, open_expanding};
 use std::io::Read;
 use std::num::NonZero;
 use std::path::Path;
@@ -17,6 +17,12 @@ pub(crate) fn open(path: &Path, expansion_max: u32) -> Result<TraceReader<Box<dy
         path != Path::new("-") && path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
     let decoders = if is_file { decoders(available_parallelism().map_or(1, NonZero::get)) } else { 0 };
     Ok(TraceReader::new(open_expanding(path, expansion_max)?).with_decoders(decoders))
+}
+
+/// Refuses a recording that was read to its end and holds no event: "none" would be said of what was not
+/// looked at.
+pub(crate) fn refuse_empty(path: &Path, tally: &Tally) -> Result<(), CliError> {
+    if tally.events == 0 { Err(CliError::NoEvents(path.into())) } else { Ok(()) }
 }
 
 /// How many threads help a reader that may use so many CPUs.

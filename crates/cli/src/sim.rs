@@ -38,8 +38,8 @@ pub(crate) struct SimArgs {
     /// Replaces the scenario's seed; of random runtimes, the first
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
-    /// Replaces the simulated time, as 500ms or 5s
-    #[arg(long, value_name = "SPAN", value_parser = crate::args::value::span)]
+    /// Replaces the simulated time, as 500ms or 5s: from 1ms to 1h
+    #[arg(long, value_name = "SPAN", value_parser = crate::args::value::simulated_span)]
     pub(crate) duration: Option<Duration>,
     /// Run everything again with all costs halved and doubled, and show which figures change
     #[arg(long)]
@@ -150,7 +150,10 @@ impl Write for Shared {
 impl Files {
     fn create(&mut self, label: &str) -> io::Result<Option<Box<dyn Write>>> {
         let Some(pattern) = &self.pattern else { return Ok(None) };
-        match AtomicFile::create(&named(pattern, label), OutputContent::Ordinary) {
+        let path = named(pattern, label);
+        // A name that cannot be a file's, as that of a device, is no pattern for the names of several.
+        let refused = if path == *pattern { None } else { pattern_refused(pattern) };
+        match refused.map_or_else(|| AtomicFile::create(&path, OutputContent::Ordinary), Err) {
             Ok(file) => {
                 let file = Shared(Rc::new(RefCell::new(file)));
                 self.open.push(file.clone());
@@ -170,6 +173,11 @@ impl Files {
         }
         Ok(())
     }
+}
+
+/// Why no file can be written under this name; nothing is left there.
+fn pattern_refused(pattern: &Path) -> Option<CliError> {
+    AtomicFile::create(pattern, OutputContent::Ordinary).err()
 }
 
 /// `out.pftrace` of variant `pull/8` is `out-pull-8.pftrace`; of the only variant it keeps its name.

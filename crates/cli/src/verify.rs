@@ -31,6 +31,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<CommandOutcome, CliError> {
         display.show(|| read_so_far(&reader));
     }
     display.clear();
+    if !is_over() {
+        reader::refuse_empty(&args.trace, reader.tally())?;
+    }
     let mut verification = verify.finish(&reader);
     let outcome = outcome(args, &mut verification, is_over());
     show(args, &verification)?;

@@ -68,6 +68,7 @@ fn read(args: &WhatIfArgs) -> Result<(Explanation, RecordedLoad), CliError> {
         display.show(|| read_so_far(&reader));
     }
     display.clear();
+    reader::refuse_empty(&args.trace, reader.tally())?;
     if reader.tally().clock_without_unit {
         let why = "its time stamps have no unit (clock counter or x86-tsc), so ticks cannot be placed; record \
                    with trace_clock mono";

@@ -357,6 +357,49 @@ fn a_full_standard_error_changes_no_exit_code() {
     }
 }
 
+/// Goal: help that cannot be written is an error, as any output is. Method: a device that is full.
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    for words in [&["--help"][..], &["--version"], &["explain", "--help"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+        let output = Command::new(env!("CARGO_BIN_EXE_quietcore"))
+            .args(words)
+            .stdout(full)
+            .output()
+            .expect("quietcore runs");
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(text(&output.stderr).contains("writing the output failed"), "{words:?}");
+    }
+}
+
+/// Goal: a recording that holds no event shows nothing, and is no reason to say "none". Method: a header alone,
+/// to each command that reads recordings.
+#[test]
+fn a_recording_without_events_is_refused() {
+    let header = b"# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n";
+    for words in
+        [&["explain", "-"][..], &["verify", "-"], &["whatif", "-", "--policy", "push", "--isolated", "1"]]
+    {
+        let output = with_input(words, header);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(text(&output.stderr).contains("-: there is no event in it"), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "", "{words:?}");
+    }
+}
+
+/// Goal: two recordings in one are no recording: the text and the JSON say so. Method: one event twice, of which
+/// the second is a second earlier.
+#[test]
+fn time_that_runs_back_is_said() {
+    let line = |at| format!("  a-7 [001] {at}: timer_cancel: timer=1\n");
+    let twice = [line("5.000000"), line("4.000000")].concat();
+    for command in ["explain", "verify"] {
+        let output = with_input(&[command, "-"], twice.as_bytes());
+        let said = "time runs back by 1 s at line 2: it begins a second recording";
+        assert!(text(&output.stdout).replace("\n", " ").contains(said), "{}", text(&output.stdout));
+    }
+}
+
 /// Goal: an unreadable isolated list is refused, because every figure depends on it.
 #[test]
 fn an_unreadable_isolated_list_is_refused() {

@@ -33,6 +33,8 @@ fn exit_codes_say_what_happened() {
         (vec!["sim", &holds, "--seed", "9", "--sensitivity"], 0),
         (vec!["sim", &holds, "--duration", "2s"], 0),
         (vec!["sim", &holds, "--duration", "2"], 2),
+        (vec!["sim", &holds, "--duration", "0s"], 2),
+        (vec!["sim", &holds, "--duration", "3601s"], 2),
         (vec!["sim", &fails], 1),
         (vec!["sim", &fails, "--exit-zero"], 0),
         (vec!["sim", &wrong], 2),
@@ -88,8 +90,8 @@ fn threads_are_shown_as_cyclictest_does() {
     assert!(sensitivity.contains("rt_latency_p99") && !sensitivity.contains("idle_spans"), "{sensitivity}");
 }
 
-/// Goal: each variant's events are a file that begins as a Perfetto trace. Method: a scenario with two
-/// variants.
+/// Goal: each variant's events are a file that begins as a Perfetto trace; where the name is that of what is no
+/// file, none is written beside it. Method: a scenario with two variants, to a file and to a socket.
 #[test]
 fn each_variant_has_its_perfetto_file() {
     let folder = folder("perfetto");
@@ -104,6 +106,13 @@ fn each_variant_has_its_perfetto_file() {
         let bytes = std::fs::read(folder.join(name)).expect(name);
         assert!(bytes.first() == Some(&0x0a) && bytes.windows(8).any(|word| word == b"periodic"), "{name}");
     }
+    let socket = folder.join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let refused =
+        quietcore(&["sim", &scenario.display().to_string(), "--perfetto", &socket.display().to_string()]);
+    let said = String::from_utf8(refused.stderr).expect("UTF-8");
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("socket") && !folder.join("socket-pull").exists(), "{said}");
     std::fs::remove_dir_all(folder).expect("it is ours");
 }
 

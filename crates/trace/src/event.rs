@@ -148,18 +148,50 @@ pub enum Event<'a> {
         /// To where.
         to: CpuId,
     },
+    /// `irq_handler_entry` and `irq_handler_exit`: a handler of a device's interrupt.
+    DeviceInterrupt {
+        /// Whether it begins.
+        step: SpanStep,
+        /// The interrupt's number.
+        number: u64,
+        /// Who handles it; empty at the end, where the text does not say.
+        name: &'a [u8],
+    },
+    /// `irq_vectors:*_entry` and `*_exit`: an interrupt of the processor's own (x86).
+    SystemInterrupt {
+        /// Whether it begins.
+        step: SpanStep,
+        /// Which one.
+        interrupt: SystemInterrupt,
+    },
+    /// `ipi_entry` and `ipi_exit`: an interrupt that another CPU sent (not traced on x86).
+    IpiHandled {
+        /// Whether it begins.
+        step: SpanStep,
+        /// What it is for, in the kernel's words: `Rescheduling interrupts`.
+        reason: &'a [u8],
+    },
     /// `ipi_send_cpu`: an interrupt is sent to one CPU.
     IpiSendCpu {
         /// The receiver.
         to: CpuId,
+        /// What it is for.
+        purpose: IpiPurpose<'a>,
     },
     /// `ipi_send_cpumask` or `ipi_raise`: an interrupt is sent to several CPUs.
     IpiSendMask {
         /// The receivers.
         to: CpuSet,
+        /// What it is for.
+        purpose: IpiPurpose<'a>,
     },
-    /// `ipi_entry` and `ipi_exit`: an interrupt is handled (not traced on x86).
-    IpiHandled,
+    /// `nmi_handler`: a handler of an interrupt that cannot be masked returned.
+    NmiHandled {
+        /// The handler.
+        handler: &'a [u8],
+        /// How long it took.
+        took: Nanos,
+    },
     /// `workqueue_queue_work`: a work item was queued.
     WorkQueue {
         /// The item's identity.
@@ -239,6 +271,82 @@ pub struct HrtimerStart<'a> {
     pub softexpires: Nanos,
     /// Whether its mode is PINNED; `None` where the format does not say (`trace-cmd report`).
     pub pinned: Option<bool>,
+}
+
+/// The begin or the end of what takes a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanStep {
+    /// It begins.
+    Entry,
+    /// It is over.
+    Exit,
+}
+
+/// What an interrupt between CPUs is for. Each part is empty where the text does not say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IpiPurpose<'a> {
+    /// The function that sends it, without an offset.
+    pub callsite: &'a [u8],
+    /// The function that the receiver is to run, without an offset.
+    pub callback: &'a [u8],
+    /// In the kernel's words, where it names no functions: `Rescheduling interrupts`.
+    pub reason: &'a [u8],
+}
+
+/// An interrupt of the processor's own, which no device raises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum SystemInterrupt {
+    /// The CPU's own timer: ticks and high-resolution timers.
+    LocalTimer,
+    /// Another CPU has work for this one.
+    Reschedule,
+    /// Another CPU calls a function on several.
+    CallFunction,
+    /// Another CPU calls a function on this one.
+    CallFunctionSingle,
+    /// The CPU itself asked for it, from where nothing else may be done.
+    IrqWork,
+    /// Nobody's.
+    SpuriousApic,
+    /// The interrupt controller reports an error.
+    ErrorApic,
+    /// It is too hot.
+    ThermalApic,
+    /// Too many errors of memory were corrected.
+    ThresholdApic,
+    /// Errors of memory that can wait.
+    DeferredErrorApic,
+    /// The platform's own.
+    PlatformIpi,
+}
+
+impl SystemInterrupt {
+    /// Its tracepoints' names without `_entry` and `_exit`, each with what it is.
+    const NAMES: [(&'static str, Self); 11] = [
+        ("local_timer", Self::LocalTimer),
+        ("reschedule", Self::Reschedule),
+        ("call_function", Self::CallFunction),
+        ("call_function_single", Self::CallFunctionSingle),
+        ("irq_work", Self::IrqWork),
+        ("spurious_apic", Self::SpuriousApic),
+        ("error_apic", Self::ErrorApic),
+        ("thermal_apic", Self::ThermalApic),
+        ("threshold_apic", Self::ThresholdApic),
+        ("deferred_error_apic", Self::DeferredErrorApic),
+        ("x86_platform_ipi", Self::PlatformIpi),
+    ];
+
+    /// As its tracepoints are called: `local_timer`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES.into_iter().find(|(_, of)| *of == self).map_or("", |(name, _)| name)
+    }
+
+    /// The one whose tracepoints have this name.
+    pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(of, _)| of.as_bytes() == name).map(|(_, interrupt)| interrupt)
+    }
 }
 
 /// A step in the life of a softirq.

@@ -160,6 +160,12 @@ impl<'a> Fields<'a> {
         Some(self.take(value, length))
     }
 
+    /// What lies between `key` and the end, whatever it is.
+    pub(crate) fn rest(&mut self, key: &'static str) -> Option<&'a [u8]> {
+        let value = self.here(key).or_else(|| self.find(key))?;
+        Some(self.take(value, value.len()))
+    }
+
     /// What stands behind `key`, if that is where the cursor is.
     #[inline(always)]
     fn here(&self, key: &'static str) -> Option<&'a [u8]> {

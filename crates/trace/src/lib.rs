@@ -51,7 +51,10 @@ mod word;
 
 pub use counted::counted;
 pub use decode::parse_line;
-pub use event::{Event, HrtimerStart, Migration, MigrationStep, Record, SoftirqStep, TimerStart, WakeStep};
+pub use event::{
+    Event, HrtimerStart, IpiPurpose, Migration, MigrationStep, Record, SoftirqStep, SpanStep,
+    SystemInterrupt, TimerStart, WakeStep,
+};
 pub use expansion::{EXPANSION_MAX, ExpansionExceeded};
 pub use field::Malformed;
 pub use header::Header;
@@ -64,5 +67,5 @@ pub use question::Question;
 pub use reader::{Progress, TraceReader};
 pub use source::{OpenError, open, open_bytes, open_expanding};
 pub use table::{IDENTITIES_MAX, IdentityTable};
-pub use tally::{MalformedLine, ReadError, Tally};
+pub use tally::{MalformedLine, ReadError, SKEW, Tally, TimeRanBack};
 pub use visible::{is_steering, shell_word, visible, visible_lines, visible_path};

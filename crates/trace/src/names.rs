@@ -12,6 +12,14 @@ const NAME_BYTES_MAX: usize = 96;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(u32);
 
+impl NameId {
+    /// The number itself: another one for each name.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
 /// Names and their numbers, bounded as the module says.
 #[derive(Debug)]
 pub struct NameTable {

@@ -63,6 +63,7 @@ struct ReaderState {
     tally: Tally,
     marks_lost: u64,
     last_at: Nanos,
+    latest: Nanos,
     names: NameTable,
     unknown: BTreeMap<NameId, u64>,
     has_structure: bool,
@@ -88,6 +89,7 @@ impl<R: Read> TraceReader<R> {
             tally: Tally::default(),
             marks_lost: 0,
             last_at: Nanos(0),
+            latest: Nanos(0),
             names: NameTable::new(),
             unknown: BTreeMap::new(),
             has_structure: false,
@@ -325,6 +327,11 @@ impl ReaderState {
     fn event(&mut self, record: &Record<'_>, name: &[u8], visit: &mut dyn FnMut(&Record<'_>)) {
         self.tally.events += 1;
         self.last_at = record.at;
+        if record.at < self.latest {
+            self.tally.ran_back(record.line, self.latest.since(record.at));
+        } else {
+            self.latest = record.at;
+        }
         if matches!(record.event, Event::Unknown) {
             self.count_unknown(name);
         }
@@ -365,7 +372,8 @@ impl ReaderState {
 
 #[cfg(test)]
 mod tests {
-    use super::{Event, Progress, ReadError, Record, Task, TraceReader};
+    use super::{Event, Nanos, Progress, ReadError, Record, Task, TraceReader};
+    use crate::TimeRanBack;
     use crate::field::Malformed;
     use std::error::Error;
     use std::io::{Cursor, Read};
@@ -412,6 +420,19 @@ mod tests {
         assert_eq!(progress.unwrap(), Progress::Finished);
         assert_eq!(seen, [(1, 2, 0, None), (4, 3, 8_000_000, Some(12))]);
         assert_eq!(reader.tally().events, 1);
+    }
+
+    /// Goal: two recordings in one are noticed, at the first line of the second one; what clocks of CPUs may
+    /// differ by is not. Method: an event that is earlier by a millisecond, by more, and a third one.
+    #[test]
+    fn time_that_runs_back_is_noticed() {
+        let at = |micros: &str| EVENT.replace("0.008000", micros) + "\n";
+        let (reader, _) = read(&[at("5.002000"), at("5.001000"), at("5.002000")].concat());
+        assert_eq!(reader.tally().time_ran_back, None);
+        let (reader, _) = read(&[at("5.002000"), at("5.000999"), at("1.000000")].concat());
+        let first = TimeRanBack { line: 2, by: Nanos(1_001_000) };
+        assert_eq!(reader.tally().time_ran_back, Some(first));
+        assert_eq!(first.to_string(), "time runs back by 1 ms at line 2");
     }
 
     /// Goal: events without a type are counted by name, in the order of the names; a reader stops after as

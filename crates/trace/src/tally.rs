@@ -1,6 +1,7 @@
 //! What reading a trace came to: what was read, what could not be, and why it ended.
 
 use crate::field::Malformed;
+use quietcore_core::Nanos;
 use std::fmt;
 use std::io;
 
@@ -26,6 +27,27 @@ impl fmt::Display for MalformedLine {
     }
 }
 
+/// Where time ran back by more than [`SKEW`], for the first time: the lines are those of two recordings, or
+/// they are not in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeRanBack {
+    /// The line of the event that is earlier than one before it.
+    pub line: u64,
+    /// By how much.
+    pub by: Nanos,
+}
+
+/// So much earlier than the one before it an event may be: clocks of CPUs differ, and so do the moments at
+/// which their buffers are read.
+pub const SKEW: Nanos = Nanos(1_000_000);
+
+/// `time runs back by 27.7 s at line 36303`.
+impl fmt::Display for TimeRanBack {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "time runs back by {} at line {}", self.by, self.line)
+    }
+}
+
 /// What was read, and what could not be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -42,6 +64,8 @@ pub struct Tally {
     pub lost_unknown: bool,
     /// Whether the time stamps have no unit (`counter` clock).
     pub clock_without_unit: bool,
+    /// Whether the events are in the order of their times.
+    pub time_ran_back: Option<TimeRanBack>,
 }
 
 /// Why a trace could not be read on.
@@ -83,6 +107,13 @@ impl std::error::Error for ReadError {
 }
 
 impl Tally {
+    /// The event in `line` is earlier than the latest so far.
+    pub(crate) fn ran_back(&mut self, line: u64, by: Nanos) {
+        if by > SKEW {
+            self.time_ran_back = self.time_ran_back.or(Some(TimeRanBack { line, by }));
+        }
+    }
+
     /// Counts a line that could not be read, and keeps the first of them.
     pub(crate) fn note(&mut self, line: u64, why: Malformed, bytes: &[u8]) {
         self.malformed += 1;

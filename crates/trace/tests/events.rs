@@ -2,9 +2,10 @@
 
 use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_trace::{
-    Event, HrtimerStart, InterruptContext, Malformed, Migration, MigrationStep, Record, SoftirqStep, Task,
-    TimerStart, WakeStep, parse_line,
+    Event, HrtimerStart, InterruptContext, IpiPurpose, Malformed, Migration, MigrationStep, Record,
+    SoftirqStep, SpanStep, SystemInterrupt, Task, TimerStart, WakeStep, parse_line,
 };
+use std::collections::BTreeSet;
 
 fn cpu(number: u64) -> CpuId {
     CpuId::new(number).expect("a small number")
@@ -278,10 +279,17 @@ fn tasks_and_softirqs() {
 /// arrays.
 #[test]
 fn interrupts_work_and_marks() {
-    let mask = |list| Event::IpiSendMask { to: set(list) };
+    let purpose = |callsite, callback, reason| IpiPurpose { callsite, callback, reason };
+    let mask = |list| Event::IpiSendMask { to: set(list), purpose: purpose(b"f", b"g", b"") };
+    let raised = |list, reason| Event::IpiSendMask { to: set(list), purpose: purpose(b"", b"", reason) };
+    let handled = |step| Event::IpiHandled { step, reason: b"Rescheduling interrupts" };
     let queue = |function: &'static [u8], cpu| Event::WorkQueue { work: 0x41, function, cpu };
     assert_all_read_as(&[
-        ("ipi_send_cpu: cpu=2 callsite=f+0x1/0x2 callback=g", Event::IpiSendCpu { to: cpu(2) }),
+        (
+            "ipi_send_cpu: cpu=2 callsite=f+0x1/0x2 callback=g",
+            Event::IpiSendCpu { to: cpu(2), purpose: purpose(b"f", b"g", b"") },
+        ),
+        ("ipi_send_cpu: cpu=2", Event::IpiSendCpu { to: cpu(2), purpose: IpiPurpose::default() }),
         ("ipi_send_cpumask: cpumask=00000001,000000fb callsite=f callback=g", mask("0-1,3-7,32")),
         ("ipi_send_cpumask: cpumask=00000010 callsite=f callback=g", mask("4")),
         ("ipi_send_cpumask: cpumask=0-1,3 callsite=f callback=g", mask("0-1,3")),
@@ -290,9 +298,12 @@ fn interrupts_work_and_marks() {
         ("ipi_send_cpumask: cpumask=ARRAY[0b, 00, 82] callsite=f callback=g", mask("0-1,3,17,23")),
         ("ipi_send_cpumask: cpumask=ARRAY[06,c0] callsite=f callback=g", mask("1-2,14-15")),
         ("ipi_send_cpumask: cpumask=ARRAY[] callsite=f callback=g", mask("")),
-        ("ipi_raise: target_mask=00000000,00000028 (Function call interrupts)", mask("3,5")),
-        ("ipi_entry: (Rescheduling interrupts)", Event::IpiHandled),
-        ("ipi_exit: (Rescheduling interrupts)", Event::IpiHandled),
+        (
+            "ipi_raise: target_mask=00000000,00000028 (Function call interrupts)",
+            raised("3,5", b"Function call interrupts"),
+        ),
+        ("ipi_entry: (Rescheduling interrupts)", handled(SpanStep::Entry)),
+        ("ipi_exit: (Rescheduling interrupts)", handled(SpanStep::Exit)),
         (
             "workqueue_queue_work: work struct=0000000000000041 function=vmstat_update workqueue=w req_cpu=9 \
              cpu=8",
@@ -319,6 +330,47 @@ fn interrupts_work_and_marks() {
     ]);
 }
 
+/// Goal: what takes a CPU away, field by field: interrupts of devices and of the processor, and those that
+/// cannot be masked. Method: as above.
+#[test]
+fn what_takes_a_cpu_away() {
+    let device = |step, name| Event::DeviceInterrupt { step, number: 27, name };
+    let system = |step, interrupt| Event::SystemInterrupt { step, interrupt };
+    assert_all_read_as(&[
+        ("irq_handler_entry: irq=27 name=virtio0-input.0", device(SpanStep::Entry, b"virtio0-input.0")),
+        ("irq_handler_entry: irq=27 name=i2c hid (x)", device(SpanStep::Entry, b"i2c hid (x)")),
+        ("irq_handler_exit: irq=27 ret=handled", device(SpanStep::Exit, b"")),
+        ("irq_matrix_alloc: irq=27", Event::Unknown),
+        ("irq_handler_other: irq=27", Event::Unknown),
+        ("local_timer_entry: vector=236", system(SpanStep::Entry, SystemInterrupt::LocalTimer)),
+        ("reschedule_exit: vector=253", system(SpanStep::Exit, SystemInterrupt::Reschedule)),
+        ("call_function_entry: vector=252", system(SpanStep::Entry, SystemInterrupt::CallFunction)),
+        (
+            "call_function_single_exit: vector=251",
+            system(SpanStep::Exit, SystemInterrupt::CallFunctionSingle),
+        ),
+        ("irq_work_entry: vector=246", system(SpanStep::Entry, SystemInterrupt::IrqWork)),
+        ("spurious_apic_entry: vector=255", system(SpanStep::Entry, SystemInterrupt::SpuriousApic)),
+        ("error_apic_entry: vector=254", system(SpanStep::Entry, SystemInterrupt::ErrorApic)),
+        ("thermal_apic_entry: vector=250", system(SpanStep::Entry, SystemInterrupt::ThermalApic)),
+        ("threshold_apic_entry: vector=249", system(SpanStep::Entry, SystemInterrupt::ThresholdApic)),
+        ("deferred_error_apic_exit: vector=244", system(SpanStep::Exit, SystemInterrupt::DeferredErrorApic)),
+        ("x86_platform_ipi_exit: vector=247", system(SpanStep::Exit, SystemInterrupt::PlatformIpi)),
+        ("vector_alloc: irq=27 vector=36 reserved=1 ret=0", Event::Unknown),
+        (
+            "nmi_handler: perf_event_nmi_handler() delta_ns: 6250 handled: 1",
+            Event::NmiHandled { handler: b"perf_event_nmi_handler", took: Nanos(6_250) },
+        ),
+        (
+            "nmi_handler: nmi_cpu_backtrace_handler() delta_ns: -9 handled: 0",
+            Event::NmiHandled { handler: b"nmi_cpu_backtrace_handler", took: Nanos(0) },
+        ),
+    ]);
+    let names: BTreeSet<_> = ["local_timer", "call_function"].into();
+    let named = [SystemInterrupt::LocalTimer, SystemInterrupt::CallFunction].map(SystemInterrupt::name);
+    assert_eq!(BTreeSet::from(named), names);
+}
+
 /// Goal: a line that cannot be read names what it lacks. Method: a line of each kind, and what a user reads.
 #[test]
 fn what_cannot_be_read_is_named() {
@@ -338,6 +390,10 @@ fn what_cannot_be_read_is_named() {
         ("ipi_send_cpumask: cpumask=ARRAY[0b, xy]", number("cpumask="), "field cpumask= holds no number"),
         ("ipi_send_cpumask: cpumask=ARRAY[0b, 00", number("cpumask="), "field cpumask= holds no number"),
         ("ipi_raise: target_mask=0000000g (x)", number("target_mask="), "field target_mask= holds no number"),
+        ("irq_handler_entry: irq=5", no("name="), "no field name="),
+        ("irq_handler_exit: irq=x ret=handled", number("irq="), "field irq= holds no number"),
+        ("nmi_handler: f() handled: 1", no("delta_ns:"), "no field delta_ns:"),
+        ("nmi_handler: f() delta_ns: x handled: 1", number("delta_ns:"), "field delta_ns: holds no number"),
         (
             "workqueue_execute_end: work struct xyz",
             pointer("work struct"),

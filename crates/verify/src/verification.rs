@@ -149,6 +149,9 @@ fn incomplete(replay: &TimerReplay, tally: &Tally) -> Vec<String> {
             counted(tally.lost_events, "event was", "events were")
         ),
     );
+    if let Some(ran_back) = tally.time_ran_back {
+        add(true, format!("{ran_back}: it begins a second recording, or the lines are not in order"));
+    }
     add(
         tally.malformed > 0,
         format!(

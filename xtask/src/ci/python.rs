@@ -1,7 +1,8 @@
 //! The steps that hold the tool against something that is not ours, with the scripts in `tests/`.
 //!
 //! `count`: every recording in `recordings/` is explained by the tool and counted by a script that
-//! shares no code with it; all figures must be equal, and each must have a value in some recording.
+//! shares no code with it; all figures must be equal, and each must have a value in some recording. Two of
+//! them are counted once more with marks of lost events between their lines.
 //! `perfetto`: what the tool writes for Perfetto is read with the published schema. Both first run the
 //! scripts' own tests: a check that cannot fail shows nothing. `explain` ends with 1 when it has
 //! findings, which is no failure here.
@@ -18,8 +19,12 @@ use crate::workspace::{Failure, Workspace, run, shown, status};
 /// it, where hrtimers go when their CPU goes offline.
 const ISOLATED: [Option<&str>; 2] = [None, Some("0-1")];
 
-/// The recordings that are written as Perfetto traces: one with pulls, one with softirqs and hrtimers.
+/// The recordings that are written as Perfetto traces, and counted with marks of lost events: one with pulls,
+/// one with softirqs and hrtimers.
 const PICTURED: [&str; 2] = ["g612-c16-iso", "h618-c2-detail"];
+
+/// So many lines lie between two such marks.
+const MARKED_EVERY: usize = 997;
 
 const REQUIREMENTS: &str = "tests/requirements.txt";
 
@@ -37,6 +42,12 @@ pub(super) fn count(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure>
             if !count.is_same(recording, &text, isolated)? {
                 different.push(name_of(recording));
             }
+        }
+    }
+    for recording in recordings.iter().filter(|path| PICTURED.contains(&name_of(path).as_str())) {
+        let marked = count.marked(recording)?;
+        if !count.is_same(&marked, &marked, None)? {
+            different.push(name_of(&marked));
         }
     }
     different.dedup();
@@ -90,6 +101,26 @@ impl Count<'_> {
         let set = isolated.map_or_else(String::new, |list| format!(" --isolated {list}"));
         println!("{name}{set}: {verdict}");
         Ok(code == Some(0))
+    }
+
+    /// A copy of the text with marks of lost events, of one CPU after the other.
+    fn marked(&self, recording: &Path) -> Result<PathBuf, Failure> {
+        let plain = self.unpacked(recording)?;
+        let failed =
+            |path: &Path, error| Failure::new(format!("{}: {error}", path.display()), "make room there");
+        let text = fs::read_to_string(&plain).map_err(|error| failed(&plain, error))?;
+        let mut marked = String::new();
+        for (number, line) in text.lines().enumerate() {
+            marked += line;
+            marked += "\n";
+            if number % MARKED_EVERY == MARKED_EVERY - 1 {
+                let turn = number / MARKED_EVERY;
+                marked += &format!("CPU:{} [LOST {} EVENTS]\n", turn % 4, turn + 1);
+            }
+        }
+        let path = self.folder.join(format!("{}-with-losses.txt", name_of(recording)));
+        fs::write(&path, marked).map_err(|error| failed(&path, error))?;
+        Ok(path)
     }
 
     /// Without the `zstd` command the tool itself unpacks; the count still reads the raw text.

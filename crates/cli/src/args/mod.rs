@@ -117,8 +117,8 @@ pub(crate) struct ExplainArgs {
     /// Record the running kernel for this long instead, as 10s, 500ms or 2m (needs root)
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) live: Option<Duration>,
-    /// The CPUs that must stay quiet, as 1-7,9 [default: the recording's list, else the host's]
-    #[arg(long, value_name = "LIST")]
+    /// The CPUs that must stay quiet, as 1-7,9, or none [default: the recording's list, else the host's]
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub(crate) isolated: Option<CpuSet>,
     /// The kernel release that wrote the trace, as 6.12, when the trace does not say
     #[arg(long, value_name = "RELEASE", conflicts_with = "live")]

@@ -49,7 +49,7 @@ pub(crate) fn identities(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `10s`, `500ms`, `2m`: at most a day.
+/// `10s`, `500ms`, `2m`, `1h`: at most a day.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (count, unit) = text.split_at(digits);
@@ -57,12 +57,13 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
         "ms" => 1,
         "s" => 1_000,
         "m" => 60_000,
-        _ => return Err(format!("{text:?} is no time span; use a number and ms, s or m, as 10s")),
+        "h" => 3_600_000,
+        _ => return Err(format!("{text:?} is no time span; use a number and ms, s, m or h, as 10s")),
     };
     let millis = count.parse::<u64>().ok().and_then(|count| count.checked_mul(millis_per_unit));
     match millis {
         Some(millis) if millis <= 86_400_000 => Ok(Duration::from_millis(millis)),
-        _ => Err(format!("{text:?} is out of range; the longest span is one day, 1440m")),
+        _ => Err(format!("{text:?} is out of range; the longest span is one day, 24h")),
     }
 }
 
@@ -73,9 +74,16 @@ pub(crate) fn lab_span(text: &str) -> Result<Duration, String> {
     if allowed.contains(&span) { Ok(span) } else { Err("from 10ms to 10m".to_owned()) }
 }
 
+/// The same, as long as a scenario may be.
+pub(crate) fn simulated_span(text: &str) -> Result<Duration, String> {
+    let allowed = Duration::from_millis(1)..=Duration::from_secs(3600);
+    let span = span(text)?;
+    if allowed.contains(&span) { Ok(span) } else { Err("from 1ms to 1h".to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{question, span};
+    use super::{question, simulated_span, span};
     use quietcore_trace::Question;
     use std::time::Duration;
 
@@ -84,9 +92,12 @@ mod tests {
     fn a_span_has_a_unit_and_a_limit() {
         assert_eq!(span("25s"), Ok(Duration::from_secs(25)));
         assert_eq!(span("1440m"), Ok(Duration::from_secs(86_400)));
-        for bad in ["", "s", "10", "10h", "1441m", "-1s", "99999999999999999999s"] {
+        assert_eq!(span("24h"), Ok(Duration::from_secs(86_400)));
+        for bad in ["", "s", "10", "10d", "25h", "1441m", "-1s", "99999999999999999999s"] {
             assert!(span(bad).is_err(), "{bad:?}");
         }
+        assert_eq!(["1ms", "1h"].map(|text| simulated_span(text).is_ok()), [true, true]);
+        assert_eq!(["0s", "3601s"].map(|text| simulated_span(text).is_ok()), [false, false]);
     }
 
     /// Goal: names and old numbers are taken, in the same order. Method: both lists, and what is neither.

@@ -10,6 +10,9 @@ use quietcore_trace::{Question, visible};
 /// Rows of isolated CPUs that are printed; the JSON has all of them.
 const CPU_ROWS_MAX: usize = 32;
 
+/// Rows of what took one isolated CPU away.
+const INTERRUPTIONS_MAX: usize = 4;
+
 /// The whole explanation of `name`.
 pub(crate) fn explanation(page: &mut Page, name: &str, report: &Explanation, own: Option<&Own>) {
     header(page, name, report);
@@ -17,6 +20,7 @@ pub(crate) fn explanation(page: &mut Page, name: &str, report: &Explanation, own
         page.item(2, "ourselves", 10, &own_disturbance(own));
     }
     isolated_cpus(page, report);
+    interruptions(page, report);
     page.heading("The five questions");
     question_rows(page, report);
     super::finding::findings(page, &report.findings);
@@ -99,6 +103,35 @@ fn isolated_cpus(page: &mut Page, report: &Explanation) {
     }
     if report.groups.estimated {
         page.line("  ~group: groups of eight are assumed, the input does not show the hierarchy");
+    }
+}
+
+/// What took each isolated CPU away, the longest in all first.
+fn interruptions(page: &mut Page, report: &Explanation) {
+    if report.isolated.is_empty() || report.interruptions.is_empty() {
+        return;
+    }
+    page.heading("What took isolated CPUs away from their tasks");
+    page.line(&format!("  {:>4} {:>9} {:>9} {:>9} {:>9}  what", "CPU", "times", "in all", "p99", "longest"));
+    let mut rows: Vec<_> = report.interruptions.iter().collect();
+    rows.sort_by_key(|row| (row.cpu, std::cmp::Reverse((row.total_ns, row.count))));
+    let of_a_cpu = rows.chunk_by(|one, two| one.cpu == two.cpu);
+    let shown: Vec<_> = of_a_cpu.flat_map(|rows| rows.iter().take(INTERRUPTIONS_MAX)).collect();
+    let about = about(report);
+    for row in shown.iter().take(CPU_ROWS_MAX) {
+        let span =
+            |nanos: Option<u64>| nanos.map_or("-".to_owned(), |nanos| format!("{about}{}", Nanos(nanos)));
+        let [total, p99, max] = [row.total_ns, row.p99_ns, row.max_ns].map(span);
+        let times = format!("{about}{}", row.count);
+        let counts = format!("{:>4} {times:>9} {total:>9} {p99:>9} {max:>9} ", row.cpu);
+        let until = |at| format!("; longest until {:.6}", Nanos(at).as_secs_f64());
+        let until = row.max_at_ns.map_or("; no end was recorded".to_owned(), until);
+        let what = format!("{} {}{until}", row.source, visible(&row.name));
+        page.item(2, &counts, counts.len(), &what);
+    }
+    let left_out = rows.len() - shown.len().min(CPU_ROWS_MAX);
+    if left_out > 0 {
+        page.line(&format!("  ... and {left_out} more (--json has all)"));
     }
 }
 

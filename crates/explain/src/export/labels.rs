@@ -11,7 +11,8 @@ use quietcore_trace::is_steering;
 pub(super) const TOP_MAX: usize = 20;
 /// The label value that all further names share; a name that reads so is counted here too.
 pub(super) const OTHER: &str = "other";
-const NAME_CHARS_MAX: usize = 128;
+/// Where a label's value ends.
+pub(super) const NAME_CHARS_MAX: usize = 128;
 
 /// A text without what steers a terminal, but with line feeds, which the formats can escape.
 pub(super) fn printable(text: &str) -> impl Iterator<Item = char> {

@@ -10,13 +10,13 @@
 //!
 //! Source: OpenMetrics 1.0, "Text format"; Prometheus, "Exposition formats".
 
-use super::labels::{printable, top};
+use super::labels::{NAME_CHARS_MAX, printable, top};
 use crate::figures::{CountByName, CountByNumber, Disturbance, Explanation};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, Write};
 
@@ -53,6 +53,7 @@ impl Collector for Figures {
         softirqs(report, &mut text)?;
         hrtimers(report, &mut text)?;
         rt_wakeups(report, &mut text)?;
+        interruptions(report, &mut text)?;
         findings(report, &mut text)
     }
 }
@@ -149,7 +150,7 @@ fn recording(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
 }
 
 /// Every path that can be in [`Explanation::not_recorded`].
-const FIGURES: [&str; 21] = [
+const FIGURES: [&str; 25] = [
     "timers.started",
     "timers.expired",
     "timers.cancel_events",
@@ -171,6 +172,10 @@ const FIGURES: [&str; 21] = [
     "rt_wakeups.count",
     "rt_wakeups.behind_softirq",
     "rt_wakeups.delay_ns",
+    "interruptions.device",
+    "interruptions.processor",
+    "interruptions.softirq",
+    "interruptions.nmi",
 ];
 
 fn recorded_figures(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
@@ -316,6 +321,45 @@ fn rt_wakeups(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
         .filter_map(|(stat, nanos)| Some(([("stat", stat.to_owned())], nanos? as f64 / 1e9)));
     let help = "From sched_waking to running, over the wake-ups behind a softirq.";
     text.labelled("quietcore_rt_wakeup_delay_seconds", help, samples)
+}
+
+/// What an interruption's series are told apart by: CPU, source and printed name.
+type InterruptionKey = (u16, &'static str, String);
+
+/// Sums of the rows that print alike.
+#[derive(Default)]
+struct Interrupted {
+    count: u64,
+    total_ns: Option<u64>,
+    max_ns: Option<u64>,
+}
+
+/// Rows whose names print alike are one: a series must not appear twice.
+fn interruptions(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
+    let mut rows: BTreeMap<InterruptionKey, Interrupted> = BTreeMap::new();
+    for row in &report.interruptions {
+        let name = printable(&row.name).take(NAME_CHARS_MAX).collect();
+        let sum = rows.entry((row.cpu, row.source, name)).or_default();
+        sum.count = sum.count.saturating_add(row.count);
+        let added = |span: u64| sum.total_ns.unwrap_or(0).saturating_add(span);
+        sum.total_ns = row.total_ns.map_or(sum.total_ns, |span| Some(added(span)));
+        sum.max_ns = row.max_ns.max(sum.max_ns);
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let labels = |(cpu, source, name): &InterruptionKey| {
+        [("cpu", cpu.to_string()), ("source", (*source).to_owned()), ("name", name.clone())]
+    };
+    let seconds = |key, span: Option<u64>| Some((labels(key), span? as f64 / 1e9));
+    let help =
+        "What took a CPU away from its tasks: interrupts and softirqs, of isolated CPUs if there are any.";
+    text.labelled("quietcore_interruptions", help, rows.iter().map(|(key, row)| (labels(key), row.count)))?;
+    let help = "For how long in all, without what was on top of it.";
+    let totals = rows.iter().filter_map(|(key, row)| seconds(key, row.total_ns));
+    text.labelled("quietcore_interrupted_seconds", help, totals)?;
+    let longest = rows.iter().filter_map(|(key, row)| seconds(key, row.max_ns));
+    text.labelled("quietcore_longest_interruption_seconds", "The longest of them.", longest)
 }
 
 fn findings(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {

@@ -2,7 +2,7 @@
 
 use super::report::CountByNumber;
 use quietcore_core::CpuId;
-use quietcore_trace::{Event, Migration, SoftirqStep, WakeStep};
+use quietcore_trace::{Event, Migration, SoftirqStep, SpanStep, WakeStep};
 
 /// A count per CPU, as long as the highest CPU that was counted.
 #[derive(Debug, Default)]
@@ -43,9 +43,12 @@ pub(super) enum EventKind {
     HrtimerExpire,
     SchedWaking,
     SchedSwitch,
+    DeviceEntry,
+    ProcessorEntry,
+    Nmi,
 }
 
-const KINDS: usize = 9;
+const KINDS: usize = 12;
 
 impl EventKind {
     fn of(event: &Event<'_>) -> Option<Self> {
@@ -59,11 +62,15 @@ impl EventKind {
             Event::HrtimerExpireEntry { .. } => Self::HrtimerExpire,
             Event::SchedWake { step: WakeStep::Waking, .. } => Self::SchedWaking,
             Event::SchedSwitch { .. } => Self::SchedSwitch,
+            Event::DeviceInterrupt { step: SpanStep::Entry, .. } => Self::DeviceEntry,
+            Event::SystemInterrupt { step: SpanStep::Entry, .. }
+            | Event::IpiHandled { step: SpanStep::Entry, .. } => Self::ProcessorEntry,
+            Event::NmiHandled { .. } => Self::Nmi,
             _ => return None,
         })
     }
 
-    /// The tracepoint's name.
+    /// The tracepoint's name; of several that are switched on together, the first.
     fn tracepoint(self) -> &'static str {
         match self {
             Self::TimerStart => "timer_start",
@@ -75,6 +82,9 @@ impl EventKind {
             Self::HrtimerExpire => "hrtimer_expire_entry",
             Self::SchedWaking => "sched_waking",
             Self::SchedSwitch => "sched_switch",
+            Self::DeviceEntry => "irq_handler_entry",
+            Self::ProcessorEntry => "local_timer_entry",
+            Self::Nmi => "nmi_handler",
         }
     }
 }
@@ -132,6 +142,9 @@ mod tests {
             (EventKind::HrtimerExpire, "hrtimer_expire_entry"),
             (EventKind::SchedWaking, "sched_waking"),
             (EventKind::SchedSwitch, "sched_switch"),
+            (EventKind::DeviceEntry, "irq_handler_entry"),
+            (EventKind::ProcessorEntry, "local_timer_entry"),
+            (EventKind::Nmi, "nmi_handler"),
         ];
         let counts = KindCounts::default();
         for (_, switched_on) in kinds {

@@ -3,6 +3,7 @@
 use super::count::KindCounts;
 use super::hierarchy::GroupCounts;
 use super::hrtimer::HrtimerCounts;
+use super::interruptions::InterruptionCounts;
 use super::interrupts::SoftirqCounts;
 use super::timers::{TimerCounts, TimerExpiry};
 use quietcore_core::{CpuSet, Nanos};
@@ -56,6 +57,7 @@ pub struct Explain {
     pub(super) interrupts: SoftirqCounts,
     pub(super) hrtimers: HrtimerCounts,
     pub(super) hierarchy: GroupCounts,
+    pub(super) interruptions: InterruptionCounts,
     pub(super) first_at: Option<Nanos>,
     pub(super) last_at: Nanos,
     /// One more than the highest CPU that an event happened on.
@@ -71,6 +73,7 @@ impl Explain {
             hrtimers: HrtimerCounts::new(options.identities_max),
             interrupts: SoftirqCounts::new(),
             hierarchy: GroupCounts::default(),
+            interruptions: InterruptionCounts::default(),
             names: NameTable::new(),
             kinds: KindCounts::default(),
             first_at: None,
@@ -87,6 +90,7 @@ impl Explain {
             self.interrupts.forget(record);
             self.wheel.forget(record);
             self.hrtimers.forget(record);
+            self.interruptions.forget(record);
             return;
         }
         self.first_at = Some(self.first_at.map_or(record.at, |first| first.min(record.at)));
@@ -105,7 +109,14 @@ impl Explain {
             Event::HrtimerExpireEntry { hrtimer, function, .. } => {
                 self.hrtimers.take_expiry(record, *hrtimer, function, isolated);
             }
-            Event::Softirq { step, vector } => self.interrupts.take_softirq(record.cpu, *step, *vector),
+            Event::Softirq { step, vector } => {
+                self.interrupts.take_softirq(record.cpu, *step, *vector);
+                self.interruptions.take(record, isolated, &mut self.names);
+            }
+            Event::DeviceInterrupt { .. }
+            | Event::SystemInterrupt { .. }
+            | Event::IpiHandled { .. }
+            | Event::NmiHandled { .. } => self.interruptions.take(record, isolated, &mut self.names),
             Event::SchedWake { step: WakeStep::Waking, task, priority, target } => {
                 self.interrupts.take_waking(record, task.pid, *priority, *target);
             }

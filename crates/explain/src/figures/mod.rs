@@ -9,6 +9,7 @@ mod count;
 mod explain;
 mod hierarchy;
 mod hrtimer;
+mod interruptions;
 mod interrupts;
 mod report;
 mod summary;
@@ -17,6 +18,6 @@ mod timers;
 pub use explain::{Explain, ExplainOptions};
 pub use report::{
     CountByName, CountByNumber, DelayQuantiles, Disturbance, ExampleExpiry, Explanation, HierarchyGroups,
-    HrtimerTotals, IsolatedCpu, PingPong, RemoteExpiries, RtWakeups, SoftirqTotals, TimerTotals,
-    UnreadableLines, WatchdogTotals,
+    HrtimerTotals, Interruption, IsolatedCpu, PingPong, RemoteExpiries, RtWakeups, SoftirqTotals,
+    TimerTotals, UnreadableLines, WatchdogTotals,
 };

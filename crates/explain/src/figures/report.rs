@@ -61,6 +61,8 @@ pub struct Explanation {
     pub groups: HierarchyGroups,
     /// What each isolated CPU was made to run.
     pub isolated_cpus: Vec<IsolatedCpu>,
+    /// What took isolated CPUs away from their tasks, or all CPUs where none is isolated.
+    pub interruptions: Vec<Interruption>,
     /// Lines that could not be read.
     pub malformed: UnreadableLines,
     /// Events without a type of their own, by name.
@@ -244,6 +246,31 @@ pub struct IsolatedCpu {
     pub placed: u64,
     /// Both, by callback.
     pub by_function: CountByName,
+}
+
+/// What took one CPU away, all of the same name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Interruption {
+    /// The CPU.
+    pub cpu: u16,
+    /// `device`, `processor` (an interrupt that no device raised), `softirq` or `nmi`.
+    pub source: &'static str,
+    /// Number and name of a device's interrupt, the processor's own, the softirq's vector, or the handler.
+    pub name: String,
+    /// How often it began.
+    pub count: u64,
+    /// For how long in all, without what was on top of it; this and the rest are `None` where no end is in the
+    /// input.
+    pub total_ns: Option<u64>,
+    /// 99 of 100 took at most this, to two significant digits.
+    pub p99_ns: Option<u64>,
+    /// The longest.
+    pub max_ns: Option<u64>,
+    /// When that ended, on the recording's clock.
+    pub max_at_ns: Option<u64>,
+    /// In which line.
+    pub max_line: Option<u64>,
 }
 
 /// Lines that could not be read.

@@ -4,8 +4,9 @@ use super::count::{CountPerCpu, EventKind};
 use super::explain::{Explain, ExplainOptions};
 use super::hierarchy::GroupTable;
 use super::report::{
-    CountByName, CountByNumber, DelayQuantiles, Disturbance, Explanation, HrtimerTotals, IsolatedCpu,
-    PingPong, RemoteExpiries, RtWakeups, SoftirqTotals, TimerTotals, UnreadableLines, WatchdogTotals,
+    CountByName, CountByNumber, DelayQuantiles, Disturbance, Explanation, HrtimerTotals, Interruption,
+    IsolatedCpu, PingPong, RemoteExpiries, RtWakeups, SoftirqTotals, TimerTotals, UnreadableLines,
+    WatchdogTotals,
 };
 use super::timers::Disturbances;
 use quietcore_core::CpuSet;
@@ -37,6 +38,14 @@ const TIMER_SOFTIRQ: &[EventKind] =
 const BEHIND: &[EventKind] = &[EventKind::SchedWaking, EventKind::SoftirqEntry, EventKind::SoftirqExit];
 const DELAY: &[EventKind] =
     &[EventKind::SchedWaking, EventKind::SoftirqEntry, EventKind::SoftirqExit, EventKind::SchedSwitch];
+
+/// Figures of what took CPUs away, by source, and the events that they are made of.
+const INTERRUPTIONS: [(&str, &[EventKind]); 4] = [
+    ("interruptions.device", &[EventKind::DeviceEntry]),
+    ("interruptions.processor", &[EventKind::ProcessorEntry]),
+    ("interruptions.softirq", &[EventKind::SoftirqEntry]),
+    ("interruptions.nmi", &[EventKind::Nmi]),
+];
 
 impl Explain {
     /// The report on everything taken. `tally` is the reader's: it says what was lost.
@@ -76,6 +85,7 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
     let softirq = softirqs(&mut gate);
     let hrtimers = hrtimers(&mut gate, by_task);
     let rt_wakeups = rt_wakeups(&mut gate, tally);
+    let interruptions = interruptions(&mut gate, tally);
     let not_recorded = gate.missing;
 
     let evicted = explain.wheel.evicted() + explain.hrtimers.evicted();
@@ -101,6 +111,7 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
         hrtimers,
         rt_wakeups,
         isolated_cpus: isolated_cpus(&explain, &groups),
+        interruptions,
         groups: groups.report(),
         malformed: malformed(tally),
         unknown_events: CountByName::new(),
@@ -226,6 +237,16 @@ fn rt_wakeups(gate: &mut FigureGate<'_>, tally: &Tally) -> RtWakeups {
     }
 }
 
+fn interruptions(gate: &mut FigureGate<'_>, tally: &Tally) -> Vec<Interruption> {
+    let kinds = |(path, kinds)| gate.figure(path, kinds, ()).map(|()| path);
+    let known: Vec<_> = INTERRUPTIONS.into_iter().filter_map(kinds).collect();
+    if tally.clock_without_unit {
+        return Vec::new();
+    }
+    let is_known = |source: &str| known.iter().any(|path| path.ends_with(source));
+    gate.explain.interruptions.report(&gate.explain.names, is_known)
+}
+
 fn isolated_cpus(explain: &Explain, groups: &GroupTable) -> Vec<IsolatedCpu> {
     let foreign = &explain.wheel.foreign;
     let mut functions: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -251,6 +272,12 @@ fn incomplete(tally: &Tally, evicted: u64, waiters_evicted: u64) -> Vec<String> 
             "{at_least}{} lost: counts miss them, and what began before a mark of lost events and ended after \
              it",
             counted(tally.lost_events, "event was", "events were")
+        ));
+    }
+    if let Some(ran_back) = tally.time_ran_back {
+        reasons.push(format!(
+            "{ran_back}: it begins a second recording, or the lines are not in order; counts add up what may \
+             be there twice, and spans mix both"
         ));
     }
     if tally.malformed > 0 {

@@ -7,10 +7,10 @@ mod sched;
 mod timer;
 mod timer_migration;
 
-use crate::event::{Event, Record, SoftirqStep};
+use crate::event::{Event, IpiPurpose, Record, SoftirqStep, SpanStep, SystemInterrupt};
 use crate::field::{Fields, Malformed, hexadecimal, unsigned};
 use crate::line::{Columns, Prefix, split, split_usual};
-use quietcore_core::{CpuId, CpuSet};
+use quietcore_core::{CpuId, CpuSet, Nanos};
 
 /// Reads one event line (without its line break); `line` of the result is 0.
 ///
@@ -45,8 +45,43 @@ fn event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
         b"tick_stop" => timer::tick_stop(text),
         b"itimer_state" | b"itimer_expire" => timer::itimer(name, text),
         b"tracing_mark_write" | b"print" => Ok(Event::Mark { text }),
-        _ => Ok(Event::Unknown),
+        b"irq_handler_entry" => device_interrupt(SpanStep::Entry, text),
+        b"irq_handler_exit" => device_interrupt(SpanStep::Exit, text),
+        b"nmi_handler" => nmi(text),
+        _ => Ok(system_interrupt(name).unwrap_or(Event::Unknown)),
     }
+}
+
+#[inline(never)]
+fn device_interrupt(step: SpanStep, text: &[u8]) -> Result<Event<'_>, Malformed> {
+    let fields = &mut Fields::new(text);
+    let number = fields.number("irq=")?;
+    // A name may hold spaces; nothing follows it.
+    let name = match step {
+        SpanStep::Entry => fields.rest("name=").ok_or(Malformed::MissingField("name="))?,
+        SpanStep::Exit => b"",
+    };
+    Ok(Event::DeviceInterrupt { step, number, name })
+}
+
+/// `irq_vectors:*`: their text is the number of a vector, which each kernel numbers as it likes.
+#[inline(never)]
+fn system_interrupt(name: &[u8]) -> Option<Event<'static>> {
+    let entry = name.strip_suffix(b"_entry").map(|name| (SpanStep::Entry, name));
+    let (step, name) = entry.or_else(|| Some((SpanStep::Exit, name.strip_suffix(b"_exit")?)))?;
+    Some(Event::SystemInterrupt { step, interrupt: SystemInterrupt::from_name(name)? })
+}
+
+#[inline(never)]
+fn nmi(text: &[u8]) -> Result<Event<'_>, Malformed> {
+    let end = memchr::memchr(b'(', text).ok_or(Malformed::MissingField("()"))?;
+    let after = &text[end..];
+    let key = b"delta_ns: ";
+    let at = memchr::memmem::find(after, key).ok_or(Malformed::MissingField("delta_ns:"))?;
+    let word = after[at + key.len()..].split(|&byte| byte == b' ').next().unwrap_or_default();
+    // A clock that was set meanwhile makes it negative.
+    let took = crate::field::signed(word).ok_or(Malformed::NotANumber("delta_ns:"))?;
+    Ok(Event::NmiHandled { handler: text[..end].trim_ascii(), took: Nanos(took.max(0) as u64) })
 }
 
 #[inline(never)]
@@ -66,12 +101,31 @@ fn softirq<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
 fn ipi<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
     let mut fields = Fields::new(text);
     match name {
-        b"send_cpu" => Ok(Event::IpiSendCpu { to: fields.cpu("cpu=")? }),
-        b"send_cpumask" => Ok(Event::IpiSendMask { to: cpu_mask(&mut fields, "cpumask=")? }),
-        b"raise" => Ok(Event::IpiSendMask { to: cpu_mask(&mut fields, "target_mask=")? }),
-        b"entry" | b"exit" => Ok(Event::IpiHandled),
+        b"send_cpu" => Ok(Event::IpiSendCpu { to: fields.cpu("cpu=")?, purpose: functions(&mut fields) }),
+        b"send_cpumask" => {
+            let to = cpu_mask(&mut fields, "cpumask=")?;
+            Ok(Event::IpiSendMask { to, purpose: functions(&mut fields) })
+        }
+        b"raise" => {
+            let purpose = IpiPurpose { reason: in_brackets(text), ..IpiPurpose::default() };
+            Ok(Event::IpiSendMask { to: cpu_mask(&mut fields, "target_mask=")?, purpose })
+        }
+        b"entry" => Ok(Event::IpiHandled { step: SpanStep::Entry, reason: in_brackets(text) }),
+        b"exit" => Ok(Event::IpiHandled { step: SpanStep::Exit, reason: in_brackets(text) }),
         _ => Ok(Event::Unknown),
     }
+}
+
+/// The functions that `ipi_send_*` name.
+fn functions<'a>(fields: &mut Fields<'a>) -> IpiPurpose<'a> {
+    let callsite = fields.function("callsite=").unwrap_or_default();
+    IpiPurpose { callsite, callback: fields.function("callback=").unwrap_or_default(), reason: b"" }
+}
+
+/// What stands in the last round brackets.
+fn in_brackets(text: &[u8]) -> &[u8] {
+    let inner = text.trim_ascii_end().strip_suffix(b")");
+    inner.and_then(|text| Some(&text[memchr::memrchr(b'(', text)? + 1..])).unwrap_or_default()
 }
 
 /// A mask as ftrace prints it (`00000000,000000fb`: words of eight digits), or as `trace-cmd report` does

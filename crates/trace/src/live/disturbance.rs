@@ -31,8 +31,8 @@ impl OwnDisturbance {
         }
         self.cpus.insert(record.cpu);
         match &record.event {
-            Event::IpiSendCpu { to } => *self.sent_to.entry(*to).or_default() += 1,
-            Event::IpiSendMask { to } => {
+            Event::IpiSendCpu { to, .. } => *self.sent_to.entry(*to).or_default() += 1,
+            Event::IpiSendMask { to, .. } => {
                 for cpu in to.iter() {
                     *self.sent_to.entry(cpu).or_default() += 1;
                 }

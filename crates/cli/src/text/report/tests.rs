@@ -6,7 +6,7 @@ use crate::live::Own;
 use crate::recordings::ISOLATION;
 use crate::text::Page;
 use crate::text::explanation_fixture;
-use quietcore_explain::{Explanation, IsolatedCpu};
+use quietcore_explain::{Explanation, Interruption, IsolatedCpu};
 
 fn text(report: &Explanation, own: Option<&Own>) -> String {
     let mut page = Page::plain();
@@ -26,6 +26,22 @@ fn row(cpu: u16) -> IsolatedCpu {
     row
 }
 
+/// So many rows of what took a CPU away: the later ones for longer, and the first one without an end.
+fn interruptions(cpu: u16, count: u64) -> Vec<Interruption> {
+    let event = |at, step| format!("a-1 [001] {at}: softirq_{step}: vec=3 [action=NET_RX]\n");
+    let text = [event("5.000010", "entry"), event("5.000017", "exit")].concat();
+    let report = explain_recording("given".as_ref(), text.as_bytes()).expect("a recording");
+    let row = |number: u64| {
+        let mut row = report.interruptions[0].clone();
+        (row.cpu, row.name, row.count) = (cpu, format!("vector_{number}"), 100 - number);
+        row.total_ns = (number > 0).then_some(number * 71_000);
+        (row.p99_ns, row.max_ns) = (row.total_ns.map(|span| span / 3), row.total_ns.map(|span| span / 2));
+        row.max_at_ns = row.total_ns.map(|span| 5_000_017_000 + span);
+        row
+    };
+    (0..count).map(row).collect()
+}
+
 /// Goal: everything that a report can have stands in its place. Method: a snapshot of one that has all of it.
 #[test]
 fn everything_has_its_place() {
@@ -40,6 +56,7 @@ fn everything_has_its_place() {
     report.warnings = vec!["One warning.".to_owned(), "Another one.".to_owned()];
     report.isolated_cpus = vec![row(1), row(9)];
     report.groups.estimated = true;
+    report.interruptions = [interruptions(1, 6), interruptions(9, 2)].concat();
     let own = Own {
         interrupts_sent: 12,
         interrupts_by_cpu: [(1, 7), (10, 5)].into(),
@@ -61,4 +78,6 @@ fn what_is_not_there_is_said() {
     assert!(!text(&report, None).contains("more CPUs"));
     report.isolated_cpus.push(shown);
     assert!(text(&report, None).contains("\n  ... and 1 more CPUs (--json has all)\n"));
+    report.interruptions = interruptions(1, 2);
+    assert!(!text(&report, None).contains("took isolated CPUs away"), "none is isolated");
 }
