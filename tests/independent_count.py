@@ -27,8 +27,8 @@ Definitions used:
   vectors; its delay ends with the next switch to the task, and there is none if a switch away from it
   comes first, or a mark of lost events.
 - what takes a CPU away: begins of interrupts and softirqs on it; the own time of one is that up to its end in
-  which no later begun one was open there. A mark of lost events ends all that are open on its CPU, and a
-  second begin of the same thing the first.
+  which no later begun one was open there. A mark of lost events or a switch of tasks ends all that are
+  open on its CPU, and a second begin of the same thing the first.
 - a figure whose events do not occur in the text is null; map entries that would be 0 are left out.
 """
 
@@ -293,6 +293,8 @@ class Counter:
         elif event in ("ipi_entry", "ipi_exit"):
             reason = re.search(r"\(([^()]*)\)\s*$", text).group(1)
             self.step(cpu, is_entry, "processor", reason, reason)
+        elif event == "sched_switch":
+            self.on_top.pop(cpu, None)
         elif event == "nmi_handler":
             handler, took = re.match(r"\s*([^(]*)\(.*delta_ns: (-?\d+)", text).groups()
             self.begun[(cpu, "nmi", handler)] = self.begun.get((cpu, "nmi", handler), 0) + 1

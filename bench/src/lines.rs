@@ -22,6 +22,8 @@ pub enum Kind {
     Tasks,
     /// timer_start and timer_expire_entry from and on all CPUs of 0..8192 in turn
     Cpus,
+    /// irq_handler_entry and irq_handler_exit on 64 CPUs in turn, a new interrupt on every pair
+    Interrupts,
     /// An event without a type of its own, a new name on every line
     Unknown,
     /// Zero bytes
@@ -36,7 +38,7 @@ pub enum Kind {
     LongLists,
     /// CPUs that become available and unavailable in turn, with a long list of isolated ones
     Changes,
-    /// Pointers, functions, tasks and unknown events in turn: all tables at once
+    /// Pointers, functions, tasks, interrupts and unknown events in turn: all tables at once
     Mixed,
     /// The bundled recording g612-c16-iso, its header once
     Trace,
@@ -121,7 +123,7 @@ fn line(kind: Kind, number: u64, long: &str, text: &mut Vec<u8>) -> io::Result<(
     let (seconds, micros) = (number / 250_000, number % 250_000 * 4);
     match kind {
         Kind::Mixed => {
-            let kinds = [Kind::Pointers, Kind::Functions, Kind::Tasks, Kind::Unknown];
+            let kinds = [Kind::Pointers, Kind::Functions, Kind::Tasks, Kind::Interrupts, Kind::Unknown];
             line(kinds[number as usize % kinds.len()], number, long, text)
         }
         Kind::Pointers | Kind::Functions | Kind::Cpus => {
@@ -157,6 +159,20 @@ fn line(kind: Kind, number: u64, long: &str, text: &mut Vec<u8>) -> io::Result<(
                 text,
                 "          <idle>-0       [001] d.h1. {seconds:5}.{micros:06}: hrtimer_expire_entry: \
                  hrtimer={number:016x} function=hrtimer_wakeup now=1"
+            )
+        }
+        Kind::Interrupts => {
+            // Later by another span each time, so that a histogram of them is as long as it can be.
+            let (cpu, later) = (number % 64, seconds + 1 + number * number % 1_000_000);
+            writeln!(
+                text,
+                "          <idle>-0       [{cpu:03}] d.h1. {seconds:5}.{micros:06}: irq_handler_entry: \
+                 irq={number} name=device{number}"
+            )?;
+            writeln!(
+                text,
+                "          <idle>-0       [{cpu:03}] d.h1. {later:5}.{micros:06}: irq_handler_exit: irq={number} \
+                 ret=handled"
             )
         }
         Kind::Unknown => {

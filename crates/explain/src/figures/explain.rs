@@ -122,6 +122,7 @@ impl Explain {
             }
             Event::SchedSwitch { previous, next, .. } => {
                 self.interrupts.take_switch(record.at, previous.pid, next.pid);
+                self.interruptions.forget(record);
             }
             Event::Migration(_) => self.hierarchy.take(record, isolated, &self.options.nohz_full),
             _ => {}

@@ -4,7 +4,9 @@
 //! the time in which nothing else was on top of it, so that all of a CPU's together are what it lost. One
 //! whose begin is not in the input is not counted; one whose end is not counts, and has no time. None is on
 //! top of itself: where a second one begins, the end of the first is missing. A mark of lost events ends all
-//! that are open on its CPU. Counted of isolated CPUs; of all where none is.
+//! that are open on its CPU, and so does a switch of tasks, which neither an interrupt nor a softirq lets
+//! happen. (On PREEMPT_RT softirqs run in tasks: one that another task interrupts has no time.) Counted of
+//! isolated CPUs; of all where none is.
 //!
 //! Source: Linux 6.12, kernel/trace/trace_osnoise.c, which takes the time of what comes on top off what is
 //! below in the same way. Deviation: from events of a recording, by name, and softirqs by vector.
@@ -18,7 +20,7 @@ use std::collections::BTreeMap;
 /// So many are open at once at most, of a hostile input: more are ends that are missing.
 const OPEN_MAX: usize = 64;
 /// So many rows are kept; what finds no room is counted under a name of its own, by CPU and source.
-const ROWS_MAX: usize = 4_096;
+const ROWS_MAX: usize = 2_048;
 
 /// The softirqs' names, by vector.
 const SOFTIRQS: [&str; 10] =
@@ -142,9 +144,9 @@ impl InterruptionCounts {
         }
     }
 
-    /// Events were lost: what is open on their CPU may have ended among them.
-    pub(super) fn forget(&mut self, mark: &Record<'_>) {
-        self.of(mark.cpu).clear();
+    /// Events were lost on this CPU, or it went to another task: nothing is open there, as far as is known.
+    pub(super) fn forget(&mut self, record: &Record<'_>) {
+        self.of(record.cpu).clear();
     }
 
     fn of(&mut self, cpu: CpuId) -> &mut Vec<Open> {
@@ -264,7 +266,7 @@ mod tests {
         for (cpu, at, event) in events {
             let record = record(*cpu, *at, event.clone());
             match event {
-                Event::Lost { .. } => counts.forget(&record),
+                Event::Lost { .. } | Event::SchedSwitch { .. } => counts.forget(&record),
                 _ => counts.take(&record, &isolated, &mut names),
             }
         }
@@ -309,6 +311,8 @@ mod tests {
     /// leaves what is around it as it is. Method: each of them, on one of two CPUs.
     #[test]
     fn what_is_not_whole_has_no_time() {
+        let task = Task { comm: b"a", pid: 1 };
+        let switch = Event::SchedSwitch { previous: task, next: task, next_priority: 120 };
         let events = [
             (1, 1_000, device(EXIT)), // began earlier
             (1, 2_000, timer(ENTRY)),
@@ -322,11 +326,14 @@ mod tests {
             (1, 5_000, called(ENTRY)),
             (1, 6_000, called(ENTRY)), // the end of the one before is missing
             (1, 6_020, called(EXIT)),
-            (1, 7_000, called(ENTRY)), // open at the end
+            (1, 7_000, called(ENTRY)),
+            (1, 8_000, switch), // it cannot be open here
+            (1, 9_000, called(EXIT)),
+            (1, 9_500, called(ENTRY)), // open at the end
         ];
         let expected = [
             "1 device 27 eth0: 1",
-            "1 processor Function call interrupts: 4, 20, 20 at 6020",
+            "1 processor Function call interrupts: 5, 20, 20 at 6020",
             "1 processor local_timer: 1, 400, 400 at 2400",
             "2 processor local_timer: 1, 1000, 1000 at 4000",
         ];
