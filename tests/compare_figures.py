@@ -61,12 +61,17 @@ def is_same(path, ours, counted):
     return type(ours) is type(counted) and ours == counted
 
 
+def is_close(one, two):
+    """Whether two quantiles are the same to two digits, or both are none."""
+    return one == two or None not in (one, two) and math.isclose(one, two, rel_tol=1e-2)
+
+
 def is_alike(ours, counted):
     """Whether two tables are, but for quantiles, which have two significant digits."""
     plain = [[{**row, "p99_ns": 0} for row in rows] for rows in (ours, counted)]
-    pairs = [(one["p99_ns"], other["p99_ns"]) for one, other in zip(ours, counted)]
-    close = [one == two or None not in (one, two) and math.isclose(one, two, rel_tol=1e-2) for one, two in pairs]
-    return plain[0] == plain[1] and all(close)
+    return plain[0] == plain[1] and all(
+        is_close(one["p99_ns"], two["p99_ns"]) for one, two in zip(ours, counted)
+    )
 
 
 def differences(ours, counted):

@@ -531,7 +531,9 @@ def report(counter, isolated):
     delays = when("rt_wakeups.delay_ns", behind + " sched_switch", counter.delays) or []
     recorded = {
         "device": "irq_handler_entry" in seen,
-        "processor": any(event == "ipi_entry" or is_vector(event) and event.endswith("_entry") for event in seen),
+        "processor": any(
+            event == "ipi_entry" or is_vector(event) and event.endswith("_entry") for event in seen
+        ),
         "softirq": "softirq_entry" in seen,
         "nmi": "nmi_handler" in seen,
     }

@@ -161,20 +161,7 @@ fn line(kind: Kind, number: u64, long: &str, text: &mut Vec<u8>) -> io::Result<(
                  hrtimer={number:016x} function=hrtimer_wakeup now=1"
             )
         }
-        Kind::Interrupts => {
-            // Later by another span each time, so that a histogram of them is as long as it can be.
-            let (cpu, later) = (number % 64, seconds + 1 + number * number % 1_000_000);
-            writeln!(
-                text,
-                "          <idle>-0       [{cpu:03}] d.h1. {seconds:5}.{micros:06}: irq_handler_entry: \
-                 irq={number} name=device{number}"
-            )?;
-            writeln!(
-                text,
-                "          <idle>-0       [{cpu:03}] d.h1. {later:5}.{micros:06}: irq_handler_exit: irq={number} \
-                 ret=handled"
-            )
-        }
+        Kind::Interrupts => interrupt(number, text),
         Kind::Unknown => {
             writeln!(
                 text,
@@ -206,6 +193,23 @@ fn changes(number: u64, text: &mut Vec<u8>) -> io::Result<()> {
         text,
         "          <idle>-0       [000] d..2. {number:5}.000000: tmigr_cpu_{word}: cpu={cpu} \
          parent=00000000b4f1bbc6 wakeup=9223372036854775807"
+    )
+}
+
+/// An interrupt of a device, by the number of its pair of lines.
+fn interrupt(number: u64, text: &mut Vec<u8>) -> io::Result<()> {
+    let (seconds, micros) = (number / 250_000, number % 250_000 * 4);
+    // Each takes another span, so that a histogram of them is as long as it can be.
+    let (cpu, later) = (number % 64, seconds + 1 + number * number % 1_000_000);
+    writeln!(
+        text,
+        "          <idle>-0       [{cpu:03}] d.h1. {seconds:5}.{micros:06}: irq_handler_entry: irq={number} \
+         name=device{number}"
+    )?;
+    writeln!(
+        text,
+        "          <idle>-0       [{cpu:03}] d.h1. {later:5}.{micros:06}: irq_handler_exit: irq={number} \
+         ret=handled"
     )
 }
 

@@ -1,12 +1,12 @@
 //! `lane`: what a lane's own steps cost: turns, idling without the wait, arming and cancelling on it.
 //!
 //! One thread drives one of two lanes, the other lane sleeps. Nanoseconds per step, the median of the rounds,
-//! in each of which every row is measured once, in stretches between which the lane turns. Walks are timed one
-//! by one, because a lane walks the hierarchy only when it expects to rest for longer than a tick: what two
-//! readings of the clock cost is taken off, and what the lane said it would do is checked. Between a cold
+//! in each of which every row is measured once, in stretches between which the lane turns. Walks are timed
+//! one by one, because a lane walks the hierarchy only when it expects to rest for longer than a tick: what
+//! two readings of the clock cost is taken off, and what the lane said it would do is checked. Between a cold
 //! walk's two ends the thread sleeps, between those of a warm one it computes. Three rows are no steps of a
 //! lane, but for comparison: the clock, a mutex of the standard library, and a timer of the system that is
-//! set after a sleep, as a walk does once.
+//! set after a sleep, as a walk does once or twice.
 
 use clap::Parser;
 use quietcore_bench::machine::Machine as Host;

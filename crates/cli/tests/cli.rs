@@ -372,8 +372,8 @@ fn help_that_cannot_be_written_is_an_error() {
     }
 }
 
-/// Goal: a recording that holds no event shows nothing, and is no reason to say "none". Method: a header alone,
-/// to each command that reads recordings.
+/// Goal: a recording that holds no event shows nothing, and is no reason to say "none". Method: a header
+/// alone, to each command that reads recordings.
 #[test]
 fn a_recording_without_events_is_refused() {
     let header = b"# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n";
@@ -387,8 +387,8 @@ fn a_recording_without_events_is_refused() {
     }
 }
 
-/// Goal: two recordings in one are no recording: the text and the JSON say so. Method: one event twice, of which
-/// the second is a second earlier.
+/// Goal: two recordings in one are no recording: the text says so. Method: one event twice, of which the
+/// second is a second earlier.
 #[test]
 fn time_that_runs_back_is_said() {
     let line = |at| format!("  a-7 [001] {at}: timer_cancel: timer=1\n");

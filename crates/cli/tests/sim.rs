@@ -90,8 +90,8 @@ fn threads_are_shown_as_cyclictest_does() {
     assert!(sensitivity.contains("rt_latency_p99") && !sensitivity.contains("idle_spans"), "{sensitivity}");
 }
 
-/// Goal: each variant's events are a file that begins as a Perfetto trace; where the name is that of what is no
-/// file, none is written beside it. Method: a scenario with two variants, to a file and to a socket.
+/// Goal: each variant's events are a file that begins as a Perfetto trace; where the name is that of what is
+/// no file, none is written beside it. Method: a scenario with two variants, to a file and to a socket.
 #[test]
 fn each_variant_has_its_perfetto_file() {
     let folder = folder("perfetto");

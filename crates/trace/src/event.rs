@@ -307,7 +307,7 @@ pub enum SystemInterrupt {
     CallFunctionSingle,
     /// The CPU itself asked for it, from where nothing else may be done.
     IrqWork,
-    /// Nobody's.
+    /// No device and no CPU raised it.
     SpuriousApic,
     /// The interrupt controller reports an error.
     ErrorApic,

@@ -285,8 +285,8 @@ mod tests {
     const ENTRY: SpanStep = SpanStep::Entry;
     const EXIT: SpanStep = SpanStep::Exit;
 
-    /// Goal: each counts for the time in which nothing was on top of it. Method: a softirq, in it an interrupt
-    /// of a device, in that a handler of what cannot be masked; and a second softirq.
+    /// Goal: each counts for the time in which nothing was on top of it. Method: a softirq, in it an
+    /// interrupt of a device, in that a handler of what cannot be masked; and a second softirq.
     #[test]
     fn what_is_on_top_is_not_counted_below() {
         let events = [
@@ -352,8 +352,8 @@ mod tests {
         assert_eq!(rows("", &events), [first, second]);
     }
 
-    /// Goal: a hostile input does not make the tables long. Method: more begins than lie on top of each other,
-    /// and more names than rows.
+    /// Goal: a hostile input does not make the tables long. Method: more begins than lie on top of each
+    /// other, and more names than rows.
     #[test]
     fn tables_are_bounded() {
         let begins = (0..100)

@@ -260,8 +260,8 @@ pub struct Interruption {
     pub name: String,
     /// How often it began.
     pub count: u64,
-    /// For how long in all, without what was on top of it; this and the rest are `None` where no end is in the
-    /// input.
+    /// For how long in all, without what was on top of it; this and the rest are `None` where no end is in
+    /// the input.
     pub total_ns: Option<u64>,
     /// 99 of 100 took at most this, to two significant digits.
     pub p99_ns: Option<u64>,

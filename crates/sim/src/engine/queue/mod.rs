@@ -8,14 +8,14 @@
 //! Invariants: the heap of what is near has the first event of all; what waits in the ring or later is not
 //! before the ring's beginning, and what waits later is behind the ring's end.
 
-mod entry;
 mod ring;
+mod timed_event;
 
 use super::SimRandom;
-use entry::Entry;
 use quietcore_core::Nanos;
 use ring::Ring;
 use std::collections::BinaryHeap;
+use timed_event::TimedEvent;
 
 /// So many events are few: sorting them costs less than putting them aside.
 const FEW: usize = 16;
@@ -24,9 +24,9 @@ const FEW: usize = 16;
 /// only while the queue grows.
 #[derive(Clone, Debug)]
 pub struct EventQueue<E> {
-    near: BinaryHeap<Entry<E>>,
+    near: BinaryHeap<TimedEvent<E>>,
     ring: Ring<E>,
-    later: BinaryHeap<Entry<E>>,
+    later: BinaryHeap<TimedEvent<E>>,
     random: SimRandom,
     arrival: u32,
 }
@@ -44,7 +44,7 @@ impl<E: Copy> EventQueue<E> {
     pub fn push(&mut self, at: Nanos, event: E) {
         let order = u64::from(self.random.word()) << 32 | u64::from(self.arrival);
         self.arrival = self.arrival.wrapping_add(1);
-        let entry = Entry { at: at.0, order, event };
+        let entry = TimedEvent { at: at.0, order, event };
         if at.0 < self.ring.begin() || self.near.len() < FEW {
             return self.near.push(entry);
         }
@@ -61,7 +61,7 @@ impl<E: Copy> EventQueue<E> {
     }
 
     #[inline]
-    fn put_aside(&mut self, entry: Entry<E>) {
+    fn put_aside(&mut self, entry: TimedEvent<E>) {
         if self.ring.covers(entry.at) { self.ring.push(entry) } else { self.later.push(entry) }
     }
 
@@ -112,61 +112,4 @@ impl<E: Copy> EventQueue<E> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::EventQueue;
-    use crate::engine::SimRandom;
-    use quietcore_core::Nanos;
-    use std::collections::BTreeMap;
-
-    /// Goal: events leave in order of time, and equal ones in one order, wherever they wait meanwhile; none is
-    /// lost. Method: random pushes and pops beside a sorted map that is told the same order; few and many
-    /// events, up to near ends and ends of time, distances from none to beyond the ring, and sudden jumps.
-    #[test]
-    fn leaves_in_order_of_time() {
-        for (seed, percent, origin) in
-            [(1, 51, 0), (2, 55, 0), (3, 80, 7), (4, 55, u64::MAX - (1 << 40)), (5, 99, u64::MAX - (1 << 30))]
-        {
-            let mut random = SimRandom::new(seed, 9);
-            let mut queue = EventQueue::new(seed);
-            // What the queue draws.
-            let mut orders = SimRandom::new(seed, 0);
-            let mut oracle = BTreeMap::new();
-            let mut now = origin;
-            for number in 0..20_000_u32 {
-                if random.chance(percent) {
-                    let span = [1, 3_000, 100_000, 30_000_000, 1 << 29][random.below(5) as usize];
-                    let at = now.saturating_add(random.below(span));
-                    queue.push(Nanos(at), number);
-                    oracle.insert((at, u64::from(orders.word()) << 32 | u64::from(number)), number);
-                } else if let Some((at, event)) = queue.pop() {
-                    let ((least, _), expected) = oracle.pop_first().expect("the oracle has as many");
-                    assert_eq!((at.0, event), (least, expected), "event {number} of {seed}");
-                    now = at.0;
-                }
-                assert_eq!(queue.len(), oracle.len());
-                assert_eq!(queue.is_empty(), oracle.is_empty());
-                assert_eq!(queue.next_at(), oracle.first_key_value().map(|((at, _), _)| Nanos(*at)));
-            }
-            while let Some((at, event)) = queue.pop() {
-                let ((least, _), expected) = oracle.pop_first().expect("the oracle has as many");
-                assert_eq!((at.0, event), (least, expected), "of {seed}");
-            }
-            assert!(oracle.is_empty(), "of {seed}: {oracle:?}");
-        }
-    }
-
-    /// Goal: equal times are shuffled by the seed, and by nothing else. Method: ten events, several seeds.
-    #[test]
-    fn equal_times_are_shuffled_by_the_seed() {
-        let order = |seed| {
-            let mut queue = EventQueue::new(seed);
-            (0..10).for_each(|event| queue.push(Nanos(4), event));
-            std::iter::from_fn(move || queue.pop().map(|(_, event)| event)).collect::<Vec<u8>>()
-        };
-        assert_eq!(order(1), order(1));
-        assert!((2..6).any(|seed| order(seed) != order(1)));
-        let mut sorted = order(1);
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..10).collect::<Vec<u8>>());
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 //! Invariants: an entry lies in the bucket of its time, at `begin` or later and less than `SPAN` after it; a
 //! bucket's bit is set exactly if anything is in it.
 
-use super::entry::Entry;
+use super::timed_event::TimedEvent;
 
 /// How much time a bucket covers, in nanoseconds, as a power of two; and how many buckets there are.
 const WIDTH_SHIFT: u32 = 13;
@@ -17,7 +17,7 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot<E> {
-    entry: Entry<E>,
+    entry: TimedEvent<E>,
     /// The next in the same bucket, or the next that is free.
     next: u32,
 }
@@ -63,7 +63,7 @@ impl<E: Copy> Ring<E> {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry<E>) {
+    pub(super) fn push(&mut self, entry: TimedEvent<E>) {
         let bucket = bucket(entry.at);
         let slot = Slot { entry, next: self.heads[bucket] };
         let place = self.free;
@@ -81,7 +81,7 @@ impl<E: Copy> Ring<E> {
 
     /// Hands `take` what is in the first bucket that has anything, and begins after it.
     #[inline]
-    pub(super) fn empty_first(&mut self, mut take: impl FnMut(Entry<E>)) {
+    pub(super) fn empty_first(&mut self, mut take: impl FnMut(TimedEvent<E>)) {
         let Some(bucket) = self.first_bucket() else { return };
         let mut place = core::mem::replace(&mut self.heads[bucket], NONE);
         self.occupied[bucket / 64] &= !(1 << (bucket % 64));

@@ -4,14 +4,14 @@ use core::cmp::Ordering;
 
 /// The greatest is the one that happens first, as a `BinaryHeap` has its greatest on top.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<E> {
+pub(super) struct TimedEvent<E> {
     pub(super) at: u64,
     /// Random above, arrival below: a shuffle of equal times that the seed decides. No two are equal.
     pub(super) order: u64,
     pub(super) event: E,
 }
 
-impl<E> Entry<E> {
+impl<E> TimedEvent<E> {
     /// In one number, so that two are compared without a branch.
     #[inline]
     fn key(&self) -> u128 {
@@ -19,14 +19,14 @@ impl<E> Entry<E> {
     }
 }
 
-impl<E> Ord for Entry<E> {
+impl<E> Ord for TimedEvent<E> {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
     }
 }
 
-impl<E> PartialOrd for Entry<E> {
+impl<E> PartialOrd for TimedEvent<E> {
     #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
@@ -38,11 +38,11 @@ impl<E> PartialOrd for Entry<E> {
     }
 }
 
-impl<E> PartialEq for Entry<E> {
+impl<E> PartialEq for TimedEvent<E> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl<E> Eq for Entry<E> {}
+impl<E> Eq for TimedEvent<E> {}
