@@ -4,12 +4,12 @@
 //! Task names are any bytes but a line break: `prctl` lets every process choose its own.
 //!
 //! Source: Linux v6.12 kernel/trace/trace_output.c (`trace_print_context`), and `TP_printk` of
-//! include/trace/events/{timer,irq,sched,timer_migration,ipi,workqueue}.h.
+//! include/trace/events/{timer,irq,nmi,sched,timer_migration,ipi,workqueue}.h.
 
 use arbitrary::Arbitrary;
 use quietcore_core::{CpuId, CpuSet, Nanos};
-use quietcore_trace::{Event, HrtimerStart, Migration, MigrationStep, SoftirqStep, Task, TimerStart};
-use quietcore_trace::{WakeStep, parse_line};
+use quietcore_trace::{Event, HrtimerStart, IpiPurpose, Migration, MigrationStep, SoftirqStep, SpanStep};
+use quietcore_trace::{Task, TimerStart, WakeStep, parse_line};
 
 /// The kernel's names end in a zero byte: 15 are left.
 const COMM_BYTES: usize = 15;
@@ -75,9 +75,11 @@ enum Written {
     Migrate { task: (Comm, u32), from: u16, to: u16 },
     Connect { cpu: u16, mask: u32, parent: u64 },
     Idle { cpu: u16, parent: u64, wakeup: u64 },
-    IpiMask { cpus: Vec<u16> },
+    IpiMask { cpus: Vec<u16>, callback: Function },
     Queue { work: u64, function: Function, cpu: u16 },
     Execute { work: u64, function: Function },
+    Device { number: u32, function: Function },
+    Nmi { function: Function, took: u32 },
 }
 
 impl Comm {
@@ -173,8 +175,15 @@ impl Written {
             Self::Idle { cpu: number, parent, wakeup } => {
                 ("tmigr_cpu_idle", format!("cpu={} parent={parent:016x} wakeup={wakeup}", cpu(*number)))
             }
-            Self::IpiMask { cpus } => {
-                ("ipi_send_cpumask", format!("cpumask={} callsite=f callback=g", mask(cpus)))
+            Self::IpiMask { cpus, callback } => {
+                let functions = format!("callsite=f+0x1c/0x4a0 callback={}+0x0/0x30", callback.text());
+                ("ipi_send_cpumask", format!("cpumask={} {functions}", mask(cpus)))
+            }
+            Self::Device { number, function } => {
+                ("irq_handler_entry", format!("irq={number} name={}", function.text()))
+            }
+            Self::Nmi { function, took } => {
+                ("nmi_handler", format!("{}() delta_ns: {took} handled: 1", function.text()))
             }
             Self::Queue { work, function, cpu: number } => {
                 let (function, number) = (function.text(), cpu(*number));
@@ -244,9 +253,11 @@ impl Written {
     fn check(&self, read: &Event<'_>, shown: &str) {
         match self {
             Self::Switch { .. } | Self::Waking { .. } | Self::Migrate { .. } => self.check_sched(read, shown),
-            Self::IpiMask { cpus } => {
+            Self::IpiMask { cpus, callback } => {
                 let to: CpuSet = cpus.iter().map(|&number| cpu(number)).collect();
-                assert_eq!(*read, Event::IpiSendMask { to }, "{shown:?}");
+                let callback = callback.text();
+                let purpose = IpiPurpose { callsite: b"f", callback: callback.as_bytes(), reason: b"" };
+                assert_eq!(*read, Event::IpiSendMask { to, purpose }, "{shown:?}");
             }
             Self::Connect { cpu: number, mask, parent } => {
                 let (cpu, child_count) = (cpu(*number), None);
@@ -275,7 +286,9 @@ impl Written {
             | Self::HrStart { function, .. }
             | Self::HrExpire { function, .. }
             | Self::Queue { function, .. }
-            | Self::Execute { function, .. } => function.text(),
+            | Self::Execute { function, .. }
+            | Self::Device { function, .. }
+            | Self::Nmi { function, .. } => function.text(),
             _ => String::new(),
         };
         let function = name.as_bytes();
@@ -298,6 +311,11 @@ impl Written {
                 Event::TimerExpireEntry { timer, function, now, baseclk: Some(now) }
             }
             Self::Cancel { timer } => Event::TimerCancel { timer },
+            Self::Device { number, .. } => {
+                let (step, number) = (SpanStep::Entry, u64::from(number));
+                Event::DeviceInterrupt { step, number, name: function }
+            }
+            Self::Nmi { took, .. } => Event::NmiHandled { handler: function, took: Nanos(u64::from(took)) },
             Self::HrStart { hrtimer, expires, softexpires, pinned, .. } => {
                 Event::HrtimerStart(HrtimerStart {
                     hrtimer,
