@@ -2,7 +2,7 @@
 
 Every key of the JSON is counted or is in NOT_COUNTED with the reason; a key in neither is a difference,
 so that a new figure cannot go uncounted. Equal nulls, zeros and empty maps show nothing: a figure counts
-as compared where it has a value, and each must have one in some recording or be in NEVER_SEEN.
+as compared where it has a value, and each must have one in some recording.
 """
 
 import collections
@@ -19,11 +19,6 @@ NOT_COUNTED = {
     "warnings": "sentences",
     "findings": "sentences on figures that are counted",
     "own_disturbance": "is about a live recording's own threads",
-}
-
-# Figures that no bundled recording has a value of, and why.
-NEVER_SEEN = {
-    "lost_events": "no recording that lost events is bundled",
 }
 
 # Objects that are one figure: their keys are numbers or names of the recording.
@@ -112,12 +107,9 @@ def total(of_nothing, lines):
     """Prints how many figures were compared; 1 if one never had a value. `of_nothing` has all keys."""
     keys = [path for path, _ in leaves(of_nothing)]
     compared = collections.Counter(line.strip() for line in lines)
-    never = [key for key in keys if not compared[key] and key not in NEVER_SEEN]
-    stale = [key for key in NEVER_SEEN if compared[key] or key not in keys]
+    never = [key for key in keys if not compared[key]]
     for key in never:
         print(f"{key}: no recording has a value of it, so it was never compared")
-    for key in stale:
-        print(f"{key}: it had a value; take it out of NEVER_SEEN")
     seen = sum(1 for key in keys if compared[key])
     print(f"{sum(compared.values())} figures with a value compared, of {seen} keys of {len(keys)}")
-    return 1 if never or stale else 0
+    return 1 if never else 0

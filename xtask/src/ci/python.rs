@@ -58,7 +58,7 @@ pub(super) fn count(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure>
     println!("{} recordings, {} counts each: all figures equal", recordings.len(), ISOLATED.len());
     let mut total = count.script();
     total.arg("--total").arg(count.compared());
-    run(&mut total, "record a load that has them, or say in tests/compare_figures.py why none can")
+    run(&mut total, "record a load that has them")
 }
 
 /// What counts a recording twice.
