@@ -15,12 +15,15 @@ use super::report::Interruption;
 use hdrhistogram::Histogram;
 use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_trace::{Event, NameId, NameTable, Record, SoftirqStep, SpanStep};
-use std::collections::BTreeMap;
 
 /// So many are open at once at most, of a hostile input: more are ends that are missing.
 const OPEN_MAX: usize = 64;
 /// So many rows are kept; what finds no room is counted under a name of its own, by CPU and source.
 const ROWS_MAX: usize = 2_048;
+
+/// Keys of the processor's interrupts that are named by a reason, and of what finds no room.
+const SENT: u64 = 1 << 32;
+const OTHERS: u64 = u64::MAX;
 
 /// The softirqs' names, by vector.
 const SOFTIRQS: [&str; 10] =
@@ -49,25 +52,15 @@ impl Source {
     }
 }
 
-/// Something that begins and ends.
-#[derive(Clone, Copy, Debug)]
-struct Thing {
-    source: Source,
-    /// What tells it from others of its source: the number of an interrupt, or a name's.
-    number: u64,
-    name: NameId,
-}
-
-impl Thing {
-    fn is(self, other: Self) -> bool {
-        (self.source, self.number) == (other.source, other.number)
-    }
-}
+/// What tells one thing from the others of its CPU: its source, and the number of an interrupt, a vector, or
+/// a name.
+type ThingKey = (Source, u64);
 
 /// It has begun and not ended.
 #[derive(Debug)]
 struct Open {
-    thing: Thing,
+    key: ThingKey,
+    row: usize,
     since: Nanos,
     /// How long others were on top of it so far.
     above: u64,
@@ -76,6 +69,9 @@ struct Open {
 /// All of a CPU that have the same name.
 #[derive(Debug)]
 struct Row {
+    cpu: CpuId,
+    source: Source,
+    name: NameId,
     count: u64,
     /// Of those whose end was seen.
     total: u64,
@@ -86,6 +82,15 @@ struct Row {
     took: Histogram<u32>,
 }
 
+/// What is known of one CPU.
+#[derive(Debug, Default)]
+struct WatchedCpu {
+    /// The last on top.
+    open: Vec<Open>,
+    /// Where each thing's row is; few, so they are looked through.
+    rows: Vec<(ThingKey, usize)>,
+}
+
 fn softirq(vector: u8) -> &'static [u8] {
     SOFTIRQS.get(usize::from(vector)).copied().unwrap_or("(unknown)").as_bytes()
 }
@@ -93,10 +98,8 @@ fn softirq(vector: u8) -> &'static [u8] {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct InterruptionCounts {
-    /// By CPU, the last on top.
-    open: Vec<Vec<Open>>,
-    rows: BTreeMap<(CpuId, Source, NameId), Row>,
-    label: Vec<u8>,
+    cpus: Vec<WatchedCpu>,
+    rows: Vec<Row>,
 }
 
 impl InterruptionCounts {
@@ -105,113 +108,103 @@ impl InterruptionCounts {
         if !isolated.is_empty() && !isolated.contains(record.cpu) {
             return;
         }
-        let (step, source, number, name) = match record.event {
-            Event::DeviceInterrupt { step, number, name } => {
-                self.label.clear();
-                self.label.extend_from_slice(format!("{number} ").as_bytes());
-                self.label.extend_from_slice(name);
-                // At its end its name is not said, nor asked.
-                let name = if step == SpanStep::Entry { names.number(&self.label) } else { NameTable::OTHER };
-                (step, Source::Device, number, name)
+        match record.event {
+            Event::DeviceInterrupt { step: SpanStep::Entry, number, name } => {
+                // Devices may share an interrupt: each handler has a row.
+                let name = names.number(&[number.to_string().as_bytes(), b" ", name].concat());
+                let row = self.row(record.cpu, (Source::Device, u64::from(name.get())), || name);
+                self.begin(record, (Source::Device, number), row);
+            }
+            Event::DeviceInterrupt { step: SpanStep::Exit, number, .. } => {
+                self.end(record, (Source::Device, number));
             }
             Event::SystemInterrupt { step, interrupt } => {
-                let name = names.number(interrupt.name().as_bytes());
-                (step, Source::Processor, u64::from(name.get()), name)
+                let name = || names.number(interrupt.name().as_bytes());
+                self.step(record, step, (Source::Processor, interrupt as u64), name);
             }
             Event::IpiHandled { step, reason } => {
                 let name = names.number(reason);
-                (step, Source::Processor, u64::from(name.get()), name)
+                self.step(record, step, (Source::Processor, SENT + u64::from(name.get())), || name);
             }
-            Event::Softirq { step: SoftirqStep::Entry, vector } => {
-                (SpanStep::Entry, Source::Softirq, u64::from(vector), names.number(softirq(vector)))
-            }
-            Event::Softirq { step: SoftirqStep::Exit, vector } => {
-                (SpanStep::Exit, Source::Softirq, u64::from(vector), NameTable::OTHER)
+            Event::Softirq { step, vector } => {
+                let step = match step {
+                    SoftirqStep::Raise => return,
+                    SoftirqStep::Entry => SpanStep::Entry,
+                    SoftirqStep::Exit => SpanStep::Exit,
+                };
+                let name = || names.number(softirq(vector));
+                self.step(record, step, (Source::Softirq, u64::from(vector)), name);
             }
             Event::NmiHandled { handler, took } => {
                 let name = names.number(handler);
-                self.row(record.cpu, Source::Nmi, name).count += 1;
-                self.add(record, Source::Nmi, name, took.0);
-                self.cover(record.cpu, took.0);
-                return;
+                let row = self.row(record.cpu, (Source::Nmi, u64::from(name.get())), || name);
+                self.rows[row].count += 1;
+                self.rows[row].add(record, took.0);
+                self.of(record.cpu).cover(took.0);
             }
-            _ => return,
-        };
-        let thing = Thing { source, number, name };
-        match step {
-            SpanStep::Entry => self.begin(record, thing),
-            SpanStep::Exit => self.end(record, thing),
+            _ => {}
         }
     }
 
     /// Events were lost on this CPU, or it went to another task: nothing is open there, as far as is known.
     pub(super) fn forget(&mut self, record: &Record<'_>) {
-        self.of(record.cpu).clear();
+        self.of(record.cpu).open.clear();
     }
 
-    fn of(&mut self, cpu: CpuId) -> &mut Vec<Open> {
-        if self.open.len() <= cpu.index() {
-            self.open.resize_with(cpu.index() + 1, Vec::new);
+    fn of(&mut self, cpu: CpuId) -> &mut WatchedCpu {
+        if self.cpus.len() <= cpu.index() {
+            self.cpus.resize_with(cpu.index() + 1, WatchedCpu::default);
         }
-        &mut self.open[cpu.index()]
+        &mut self.cpus[cpu.index()]
     }
 
-    fn begin(&mut self, record: &Record<'_>, thing: Thing) {
-        self.row(record.cpu, thing.source, thing.name).count += 1;
-        let open = self.of(record.cpu);
-        open.retain(|open| !open.thing.is(thing));
-        if open.len() >= OPEN_MAX {
-            open.clear();
-        }
-        open.push(Open { thing, since: record.at, above: 0 });
-    }
-
-    fn end(&mut self, record: &Record<'_>, thing: Thing) {
-        let open = self.of(record.cpu);
-        let Some(place) = open.iter().rposition(|open| open.thing.is(thing)) else {
-            return; // it began before the input did
-        };
-        // What was on top of it has ended, too, and no event said so.
-        open.truncate(place + 1);
-        let Some(Open { thing, since, above }) = open.pop() else { return };
-        let all = record.at.since(since).0;
-        self.cover(record.cpu, all);
-        self.add(record, thing.source, thing.name, all.saturating_sub(above));
-    }
-
-    /// What is on top of `cpu` was not there for so long.
-    fn cover(&mut self, cpu: CpuId, nanos: u64) {
-        if let Some(below) = self.of(cpu).last_mut() {
-            below.above = below.above.saturating_add(nanos);
+    fn step(&mut self, record: &Record<'_>, step: SpanStep, key: ThingKey, name: impl FnOnce() -> NameId) {
+        match step {
+            SpanStep::Entry => {
+                let row = self.row(record.cpu, key, name);
+                self.begin(record, key, row);
+            }
+            SpanStep::Exit => self.end(record, key),
         }
     }
 
-    fn row(&mut self, cpu: CpuId, source: Source, name: NameId) -> &mut Row {
-        let has_room = self.rows.len() < ROWS_MAX || self.rows.contains_key(&(cpu, source, name));
-        let name = if has_room { name } else { NameTable::OTHER };
-        self.rows.entry((cpu, source, name)).or_insert_with(Row::new)
+    fn begin(&mut self, record: &Record<'_>, key: ThingKey, row: usize) {
+        self.rows[row].count += 1;
+        self.of(record.cpu).begin(Open { key, row, since: record.at, above: 0 });
     }
 
-    fn add(&mut self, record: &Record<'_>, source: Source, name: NameId, took: u64) {
-        let row = self.row(record.cpu, source, name);
-        row.total = row.total.saturating_add(took);
-        if took >= row.max {
-            (row.max, row.max_at, row.max_line) = (took, record.at, record.line);
+    fn end(&mut self, record: &Record<'_>, key: ThingKey) {
+        if let Some((row, own)) = self.of(record.cpu).end(key, record.at) {
+            self.rows[row].add(record, own);
         }
-        // The histogram grows to any value, so recording cannot fail.
-        let recorded = row.took.record(took);
-        debug_assert!(recorded.is_ok(), "a growing histogram takes every value");
+    }
+
+    /// Where the row of a thing is; of one that finds no room, that of all such of its CPU and source.
+    fn row(&mut self, cpu: CpuId, key: ThingKey, name: impl FnOnce() -> NameId) -> usize {
+        let known = |key| move |(of, row): &(ThingKey, usize)| (*of == key).then_some(*row);
+        if let Some(row) = self.of(cpu).rows.iter().find_map(known(key)) {
+            return row;
+        }
+        let is_full = self.rows.len() >= ROWS_MAX;
+        let (key, name) = if is_full { ((key.0, OTHERS), NameTable::OTHER) } else { (key, name()) };
+        if let Some(row) = self.of(cpu).rows.iter().find_map(known(key)).filter(|_| is_full) {
+            return row;
+        }
+        let row = self.rows.len();
+        self.rows.push(Row::new(cpu, key.0, name));
+        self.of(cpu).rows.push((key, row));
+        row
     }
 
     /// All rows that `is_known` says the input can support, by CPU, source and name.
     pub(super) fn report(&self, names: &NameTable, is_known: impl Fn(&str) -> bool) -> Vec<Interruption> {
-        let known = self.rows.iter().filter(|((_, source, _), _)| is_known(source.name()));
-        let row = |(&(cpu, source, name), row): (&(CpuId, Source, NameId), &Row)| {
+        let known = self.rows.iter().filter(|row| is_known(row.source.name()));
+        let row = |row: &Row| {
             let measured = |value| (!row.took.is_empty()).then_some(value);
             Interruption {
-                cpu: cpu.index() as u16,
-                source: source.name(),
-                name: names.text(name),
+                cpu: row.cpu.index() as u16,
+                source: row.source.name(),
+                name: names.text(row.name),
                 count: row.count,
                 total_ns: measured(row.total),
                 p99_ns: measured(row.took.value_at_quantile(0.99).min(row.max)),
@@ -226,10 +219,48 @@ impl InterruptionCounts {
     }
 }
 
+impl WatchedCpu {
+    fn begin(&mut self, thing: Open) {
+        self.open.retain(|open| open.key != thing.key);
+        if self.open.len() >= OPEN_MAX {
+            self.open.clear();
+        }
+        self.open.push(thing);
+    }
+
+    /// Its row, and how long nothing was on top of it; `None` if it began before the input did.
+    fn end(&mut self, key: ThingKey, now: Nanos) -> Option<(usize, u64)> {
+        let place = self.open.iter().rposition(|open| open.key == key)?;
+        // What was on top of it has ended, too, and no event said so.
+        self.open.truncate(place + 1);
+        let Open { row, since, above, .. } = self.open.pop()?;
+        let all = now.since(since).0;
+        self.cover(all);
+        Some((row, all.saturating_sub(above)))
+    }
+
+    /// What is on top was not there for so long.
+    fn cover(&mut self, nanos: u64) {
+        if let Some(below) = self.open.last_mut() {
+            below.above = below.above.saturating_add(nanos);
+        }
+    }
+}
+
 impl Row {
-    fn new() -> Self {
+    fn new(cpu: CpuId, source: Source, name: NameId) -> Self {
         let took = Histogram::new(2).expect("2 significant digits are in range");
-        Self { count: 0, total: 0, max: 0, max_at: Nanos(0), max_line: 0, took }
+        Self { cpu, source, name, count: 0, total: 0, max: 0, max_at: Nanos(0), max_line: 0, took }
+    }
+
+    fn add(&mut self, record: &Record<'_>, took: u64) {
+        self.total = self.total.saturating_add(took);
+        if took >= self.max {
+            (self.max, self.max_at, self.max_line) = (took, record.at, record.line);
+        }
+        // The histogram grows to any value, so recording cannot fail.
+        let recorded = self.took.record(took);
+        debug_assert!(recorded.is_ok(), "a growing histogram takes every value");
     }
 }
 
@@ -338,6 +369,16 @@ mod tests {
             "2 processor local_timer: 1, 1000, 1000 at 4000",
         ];
         assert_eq!(rows("1-2", &events), expected);
+    }
+
+    /// Goal: handlers that share an interrupt have a row each. Method: two of one number, in turn.
+    #[test]
+    fn handlers_share_an_interrupt() {
+        let handler = |name| Event::DeviceInterrupt { step: ENTRY, number: 9, name };
+        let leave = || Event::DeviceInterrupt { step: EXIT, number: 9, name: b"" };
+        let events =
+            [(1, 10, handler(b"acpi")), (1, 14, leave()), (1, 14, handler(b"i2c")), (1, 20, leave())];
+        assert_eq!(rows("1", &events), ["1 device 9 acpi: 1, 4, 4 at 14", "1 device 9 i2c: 1, 6, 6 at 20"]);
     }
 
     /// Goal: isolated CPUs are watched, and all where none is. Method: an interrupt on each of two.
