@@ -91,8 +91,9 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<CommandOutcome, Cl
 
 /// CPUs that `--isolated` names are not disturbed either.
 fn request(args: &ExplainArgs, span: Duration, facts: &Facts) -> Request {
-    let housekeeping = facts.housekeeping().difference(&live_options(args, facts).isolated);
-    Request { span, questions: questions(args), buffer_kib: args.buffer, housekeeping }
+    let isolated = live_options(args, facts).isolated;
+    let housekeeping = facts.housekeeping().difference(&isolated);
+    Request { span, questions: questions(args), buffer_kib: args.buffer, housekeeping, isolated }
 }
 
 /// The isolated set: `--isolated`, else the host's.
@@ -112,10 +113,15 @@ pub(crate) fn record_host(
     interrupt: &SignalFlag,
 ) -> Result<(LiveExplanation, bool), CliError> {
     let facts = host::facts();
-    let housekeeping = facts.housekeeping();
-    let request =
-        Request { span, questions: Question::ALL.to_vec(), buffer_kib: DEFAULT_BUFFER_KIB, housekeeping };
-    record(&request, host::options(&facts), SinkFiles::default(), interrupt)
+    let options = host::options(&facts);
+    let request = Request {
+        span,
+        questions: Question::ALL.to_vec(),
+        buffer_kib: DEFAULT_BUFFER_KIB,
+        housekeeping: facts.housekeeping(),
+        isolated: options.isolated.clone(),
+    };
+    record(&request, options, SinkFiles::default(), interrupt)
 }
 
 fn record(
@@ -135,8 +141,11 @@ fn record(
             request.span
         )));
     }
-    let warning = recorded.warning();
-    let report = sinks.finish(&recorded.tally, recorded.unknown, |report| report.warnings.extend(warning))?;
+    let (warning, incomplete) = (recorded.warning(), recorded.incomplete);
+    let report = sinks.finish(&recorded.tally, recorded.unknown, |report| {
+        report.warnings.extend(warning);
+        report.incomplete.extend(incomplete);
+    })?;
     Ok((LiveExplanation { report, own_disturbance: recorded.own }, recorded.interrupted))
 }
 

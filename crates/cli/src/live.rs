@@ -6,19 +6,20 @@ use crate::output::say;
 use crate::progress::Display;
 use crate::signals::SignalFlag;
 use crate::typed::program_as_root;
-use quietcore_core::CpuSet;
-use quietcore_trace::live::{LiveError, OwnDisturbance, Recording, Tracefs, run_on, tracepoints};
-use quietcore_trace::{Progress, Question, Record, Tally, TraceReader};
+use quietcore_core::{CpuId, CpuSet};
+use quietcore_trace::live::{
+    BufferCounts, LiveError, LiveText, OwnDisturbance, Recording, Tracefs, run_on, tracepoints,
+};
+use quietcore_trace::{Event, Progress, Question, Record, Tally, TraceReader};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long the reader sleeps when the buffers are empty.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Systems whose tracepoints differ between kernel versions; what lacks them still has figures.
-const OPTIONAL: [&str; 2] = ["ipi/", "timer_migration/"];
+/// Systems whose tracepoints differ between kernels and machines; what lacks them still has figures.
+const OPTIONAL: [&str; 4] = ["ipi/", "irq_vectors/", "nmi/", "timer_migration/"];
 const LINES_PER_TURN: u64 = 50_000;
 
 /// What to record.
@@ -29,6 +30,8 @@ pub(crate) struct Request {
     pub(crate) buffer_kib: u32,
     /// CPUs that may be disturbed: online, neither isolated nor `nohz_full`.
     pub(crate) housekeeping: CpuSet,
+    /// CPUs of which everything is recorded that takes them away.
+    pub(crate) isolated: CpuSet,
 }
 
 /// What was recorded, besides the events themselves.
@@ -39,6 +42,8 @@ pub(crate) struct LiveRecording {
     /// `None` when it cannot be known.
     pub(crate) own: Option<Own>,
     pub(crate) interrupted: bool,
+    /// Why figures may be wrong, besides lost events.
+    pub(crate) incomplete: Vec<String>,
 }
 
 impl LiveRecording {
@@ -63,7 +68,7 @@ pub(crate) struct Own {
 #[derive(Debug)]
 pub(crate) struct Session {
     // The pipe must close before the instance can be removed: fields drop in this order.
-    reader: TraceReader<File>,
+    reader: TraceReader<LiveText>,
     recording: Recording,
     interrupt: SignalFlag,
     deadline: Instant,
@@ -76,7 +81,7 @@ impl Session {
         for name in tracefs.remove_leftovers() {
             say(&format!("removed the tracing instance {name} that a killed run left behind"));
         }
-        let chosen = tracepoints(&request.questions);
+        let chosen = tracepoints(&request.questions, &request.isolated);
         let housekeeping = &request.housekeeping;
         let running_on = run_on(housekeeping).map_err(|error| {
             CliError::Live(format!("cannot move to the housekeeping CPUs {housekeeping}: {error}"))
@@ -86,10 +91,13 @@ impl Session {
         if let Some(sentence) = what_is_missing(recording.missing()) {
             say(&sentence);
         }
-        let Some(pipe) = recording.pipe() else {
-            return Err(CliError::Live("the recording has no pipe".to_owned()));
+        let Some(text) = recording.text() else {
+            return Err(CliError::Live("the recording has no text".to_owned()));
         };
-        let reader = TraceReader::new(pipe);
+        if text.is_the_kernels() {
+            say(SLOW_TEXT);
+        }
+        let reader = TraceReader::new(text);
         say(&format!("recording for {:?} (Ctrl-C ends it early)", request.span));
         let deadline = Instant::now() + request.span;
         Ok(Self { reader, recording, interrupt: interrupt.clone(), deadline })
@@ -105,9 +113,15 @@ impl Session {
         let threads = own_threads();
         let is_known = threads.is_some();
         let mut own = OwnDisturbance::of(threads.unwrap_or_default());
+        let mut seen = SeenEvents::default();
+        let visit = &mut |record: &Record<'_>| {
+            own.take(record);
+            seen.take(record);
+            visit(record);
+        };
         let mut display = Display::new();
         while !self.interrupt.arrived() && Instant::now() < self.deadline {
-            if self.turn(&mut own, visit)? == Progress::Waiting {
+            if self.turn(visit)? == Progress::Waiting {
                 let left = self.deadline.saturating_duration_since(Instant::now());
                 self.sleep(left.min(PAUSE));
             }
@@ -115,9 +129,11 @@ impl Session {
             display.show(|| how_far(left, self.reader.tally()));
         }
         self.recording.stop().map_err(live_error)?;
-        while self.turn(&mut own, visit)? == Progress::Paused {}
+        self.reader.source_mut().recording_stopped();
+        while self.turn(visit)? == Progress::Paused {}
         display.clear();
-        let tally = with_losses(self.reader.tally(), self.recording.lost_events().map_err(live_error)?);
+        let counts = self.recording.counts().map_err(live_error)?;
+        let tally = with_losses(self.reader.tally(), counts.iter().map(|(_, counts)| counts.lost).sum());
         let unknown = self.reader.unknown_events();
         drop(self.reader);
         self.recording.remove().map_err(live_error)?;
@@ -126,28 +142,45 @@ impl Session {
             unknown,
             own: is_known.then(|| own_report(&own)),
             interrupted: self.interrupt.arrived(),
+            incomplete: seen.missing(&counts),
         })
     }
 
-    fn turn(
-        &mut self,
-        own: &mut OwnDisturbance,
-        visit: &mut dyn FnMut(&Record<'_>),
-    ) -> Result<Progress, CliError> {
-        let both = &mut |record: &Record<'_>| {
-            own.take(record);
-            visit(record);
-        };
-        self.reader
-            .read(LINES_PER_TURN, both)
-            .map_err(|error| CliError::Read(PathBuf::from("trace_pipe"), error))
+    fn turn(&mut self, visit: &mut dyn FnMut(&Record<'_>)) -> Result<Progress, CliError> {
+        let failed = |error| CliError::Read(PathBuf::from("the kernel's buffers"), error);
+        self.reader.read(LINES_PER_TURN, visit).map_err(failed)
     }
 
-    /// Sleeps without polling the pipe: a wake-up per page of events would disturb more.
+    /// Sleeps without polling the buffers: a wake-up per page of events would disturb more.
     fn sleep(&self, span: Duration) {
         let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(span.subsec_nanos()) };
         // An early return (a signal) is what we want here; nothing else can fail.
         let _ = rustix::event::poll(&mut [], Some(&timeout));
+    }
+}
+
+/// Said where the kernel does not tell the names of its functions, or has pages that are not read here.
+const SLOW_TEXT: &str = "reading the kernel's own text, which costs it more (kernel.kptr_restrict is 2, or its \
+                         buffers have an unknown form)";
+
+/// How many events of each CPU were seen.
+#[derive(Debug, Default)]
+struct SeenEvents(BTreeMap<CpuId, u64>);
+
+impl SeenEvents {
+    fn take(&mut self, record: &Record<'_>) {
+        *self.0.entry(record.cpu).or_default() += u64::from(!matches!(record.event, Event::Lost { .. }));
+    }
+
+    /// Says where the kernel counted other events than were seen, though it lost none of them.
+    fn missing(&self, counts: &[(CpuId, BufferCounts)]) -> Vec<String> {
+        let of = |cpu| self.0.get(&cpu).copied().unwrap_or(0);
+        let differing = counts.iter().filter(|(cpu, counts)| counts.read + counts.left != of(*cpu));
+        let sentence = |(cpu, counts): &(CpuId, BufferCounts)| {
+            let (seen, written) = (of(*cpu), counts.read + counts.left);
+            format!("the kernel has kept {written} events of CPU {cpu}, of which {seen} were seen")
+        };
+        differing.map(sentence).collect()
     }
 }
 
@@ -212,7 +245,11 @@ fn own_report(own: &OwnDisturbance) -> Own {
 
 #[cfg(test)]
 mod tests {
-    use super::{LiveRecording, Request, how_far, own_report, what_is_missing, what_it_will_do, with_losses};
+    use super::{
+        BufferCounts, LiveRecording, Request, SeenEvents, how_far, own_report, what_is_missing,
+        what_it_will_do, with_losses,
+    };
+    use quietcore_core::{CpuId, CpuSet};
     use quietcore_trace::live::OwnDisturbance;
     use quietcore_trace::{Tally, TraceReader};
     use std::time::Duration;
@@ -238,8 +275,13 @@ mod tests {
     #[test]
     fn a_recording_says_what_it_does() {
         let housekeeping = "0-3".parse().expect("a list");
-        let request =
-            Request { span: Duration::from_secs(5), questions: vec![], buffer_kib: 512, housekeeping };
+        let request = Request {
+            span: Duration::from_secs(5),
+            questions: vec![],
+            buffer_kib: 512,
+            housekeeping,
+            isolated: CpuSet::new(),
+        };
         let sentence = "switching 17 tracepoints on, and off at the end, interrupts every online CPU a few \
                         times, isolated ones included; running on CPUs 1-2; buffers of 512 KiB per CPU";
         assert_eq!(what_it_will_do(&request, 17, &"1-2".parse().expect("a list")), sentence);
@@ -250,7 +292,14 @@ mod tests {
     #[test]
     fn a_signal_is_a_warning() {
         let warning = |interrupted| {
-            LiveRecording { tally: Tally::default(), unknown: vec![], own: None, interrupted }.warning()
+            LiveRecording {
+                tally: Tally::default(),
+                unknown: vec![],
+                own: None,
+                interrupted,
+                incomplete: vec![],
+            }
+            .warning()
         };
         assert_eq!(warning(false), None);
         assert_eq!(warning(true).as_deref(), Some("the recording was ended early by a signal"));
@@ -266,6 +315,25 @@ mod tests {
         let sentence =
             "this kernel does not have timer/tick_stop, irq/softirq_raise: figures made of them are null";
         assert_eq!(what_is_missing(&some).as_deref(), Some(sentence));
+    }
+
+    /// Goal: what the kernel kept and was not seen is told, and what it lost is not told twice. Method:
+    /// counts of four CPUs: as seen, one more, one that is left, and one of which nothing was seen.
+    #[test]
+    fn events_that_were_not_seen_are_told() {
+        let text = "a-7 [000] 1.0: x: y\na-7 [001] 1.0: x: y\nCPU:1 [LOST 5 EVENTS]\na-7 [001] 1.1: x: y\n\
+                    a-7 [002] 1.0: x: y\n";
+        let mut seen = SeenEvents::default();
+        let read = TraceReader::new(text.as_bytes()).read(9, &mut |record| seen.take(record));
+        read.expect("a trace");
+        let counts = [(1, 0), (3, 0), (0, 1), (4, 0)].into_iter().enumerate().map(|(cpu, (read, left))| {
+            (CpuId::new(cpu as u64).expect("few"), BufferCounts { lost: 5, read, left })
+        });
+        let sentences = [
+            "the kernel has kept 3 events of CPU 1, of which 2 were seen",
+            "the kernel has kept 4 events of CPU 3, of which 0 were seen",
+        ];
+        assert_eq!(seen.missing(&counts.collect::<Vec<_>>()), sentences);
     }
 
     /// Goal: our own interrupts by receiving CPU, and where we ran. Method: thread 7 on CPU 2 sends two to

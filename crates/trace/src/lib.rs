@@ -29,6 +29,7 @@
 
 mod ahead;
 mod annotation;
+mod binary;
 mod counted;
 mod decode;
 mod event;

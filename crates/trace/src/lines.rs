@@ -120,6 +120,10 @@ impl<R: Read> Blocks<R> {
         Self { source, rest: Vec::new(), is_cut: false, bytes_read: 0, at_end: false }
     }
 
+    pub(crate) fn source_mut(&mut self) -> &mut R {
+        &mut self.source
+    }
+
     /// How many bytes were taken from the source so far.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.bytes_read

@@ -126,6 +126,11 @@ impl<R: Read> TraceReader<R> {
         &self.state.tally
     }
 
+    /// Where the text comes from.
+    pub fn source_mut(&mut self) -> &mut R {
+        self.source.source_mut()
+    }
+
     /// How many bytes of text were taken so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! Which tracepoints answer which of the five questions. Documented in `docs/reference/recording.md`.
 
 use crate::question::Question;
+use quietcore_core::{CpuId, CpuSet};
 
 /// On for every selection: they show what the recording itself does to other CPUs. They come
 /// first, so that switching on the others is already recorded.
@@ -17,16 +18,57 @@ const HIERARCHY: &[&str] = &[
 ];
 const SOFTIRQS: &[&str] = &["irq/softirq_entry", "irq/softirq_exit"];
 const WAKEUPS: &[&str] = &["sched/sched_waking", "sched/sched_switch"];
+/// What takes a CPU away, recorded on isolated ones.
+const INTERRUPTIONS: &[&str] = &[
+    "irq/softirq_entry",
+    "irq/softirq_exit",
+    "sched/sched_switch",
+    "irq/irq_handler_entry",
+    "irq/irq_handler_exit",
+    "ipi/ipi_entry",
+    "ipi/ipi_exit",
+    "nmi/nmi_handler",
+    "irq_vectors/local_timer_entry",
+    "irq_vectors/local_timer_exit",
+    "irq_vectors/reschedule_entry",
+    "irq_vectors/reschedule_exit",
+    "irq_vectors/call_function_entry",
+    "irq_vectors/call_function_exit",
+    "irq_vectors/call_function_single_entry",
+    "irq_vectors/call_function_single_exit",
+    "irq_vectors/irq_work_entry",
+    "irq_vectors/irq_work_exit",
+    "irq_vectors/thermal_apic_entry",
+    "irq_vectors/thermal_apic_exit",
+];
 
-/// The tracepoints (`system/event`) for `questions`, each once, in the order they are switched on.
-/// The running kernel may lack some of them.
+/// A tracepoint to switch on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tracepoint {
+    /// `system/event`.
+    pub name: &'static str,
+    /// Which of its events are needed, in the words of tracefs `filter`; `None`: all of them.
+    pub filter: Option<String>,
+}
+
+impl Tracepoint {
+    /// The event's name.
+    #[must_use]
+    pub fn event(&self) -> &'static str {
+        self.name.rsplit('/').next().unwrap_or(self.name)
+    }
+}
+
+/// The tracepoints for `questions` about a machine with `isolated` CPUs, each once, in the order they are
+/// switched on. The running kernel may lack some of them.
 #[must_use]
-pub fn tracepoints(questions: &[Question]) -> Vec<&'static str> {
+pub fn tracepoints(questions: &[Question], isolated: &CpuSet) -> Vec<Tracepoint> {
     let mut chosen = ALWAYS.to_vec();
     for question in questions {
+        let interruptions = if isolated.is_empty() { &[] } else { INTERRUPTIONS };
         let parts: &[&[&str]] = match question {
             Question::PacketTimers => &[HRTIMERS],
-            Question::Isolation => &[WHEEL, HIERARCHY, HRTIMERS],
+            Question::Isolation => &[WHEEL, HIERARCHY, HRTIMERS, interruptions],
             Question::Placement => &[WHEEL, HIERARCHY],
             Question::RealTime => &[SOFTIRQS, WAKEUPS],
             Question::EmptySoftirqs => &[SOFTIRQS, WHEEL],
@@ -37,5 +79,119 @@ pub fn tracepoints(questions: &[Question]) -> Vec<&'static str> {
             }
         }
     }
-    chosen
+    let tracepoint = |name| Tracepoint { name, filter: filter(name, questions, isolated) };
+    chosen.into_iter().map(tracepoint).collect()
+}
+
+/// Which events of a tracepoint are needed: on isolated CPUs all of them, elsewhere what a question asks for.
+fn filter(name: &str, questions: &[Question], isolated: &CpuSet) -> Option<String> {
+    let asked = |question| questions.contains(&question);
+    let mut parts = Vec::new();
+    let cpu = match name {
+        "sched/sched_waking" => {
+            parts.push("prio < 100".to_owned());
+            "target_cpu"
+        }
+        "sched/sched_switch" => {
+            let is_needed =
+                asked(Question::RealTime).then(|| "prev_prio < 100 || next_prio < 100".to_owned());
+            parts.extend(is_needed);
+            "CPU"
+        }
+        "irq/softirq_entry" | "irq/softirq_exit" => {
+            // TIMER; NET_TX, NET_RX, BLOCK and IRQ_POLL, behind which real-time tasks wait.
+            parts.extend(asked(Question::EmptySoftirqs).then(|| "vec == 1".to_owned()));
+            parts.extend(asked(Question::RealTime).then(|| "(vec >= 2 && vec <= 5)".to_owned()));
+            "CPU"
+        }
+        _ if INTERRUPTIONS.contains(&name) => "CPU",
+        _ => return None,
+    };
+    parts.extend(ranges(isolated).into_iter().map(|(first, last)| match last - first {
+        0 => format!("{cpu} == {first}"),
+        _ => format!("({cpu} >= {first} && {cpu} <= {last})"),
+    }));
+    Some(parts.join(" || "))
+}
+
+/// Runs of CPUs without a gap, each with its first and its last.
+fn ranges(cpus: &CpuSet) -> Vec<(usize, usize)> {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for cpu in cpus.iter().map(CpuId::index) {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{INTERRUPTIONS, tracepoints};
+    use crate::question::Question;
+    use quietcore_core::CpuSet;
+
+    fn filters(questions: &[Question], isolated: &str) -> Vec<(&'static str, Option<String>)> {
+        let isolated: CpuSet = isolated.parse().expect("a list");
+        tracepoints(questions, &isolated)
+            .into_iter()
+            .map(|tracepoint| (tracepoint.name, tracepoint.filter))
+            .collect()
+    }
+
+    fn filter(questions: &[Question], isolated: &str, name: &str) -> Option<String> {
+        let filters = filters(questions, isolated);
+        filters.into_iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} is not on")).1
+    }
+
+    /// Goal: elsewhere only what a question needs is recorded, on isolated CPUs everything. Method: each
+    /// filtered tracepoint, asked for by one question, by two, with and without isolated CPUs.
+    #[test]
+    fn what_nobody_asks_for_is_not_recorded() {
+        use Question::{EmptySoftirqs, Isolation, RealTime};
+        for (questions, isolated, name, expected) in [
+            (&[RealTime][..], "", "sched/sched_waking", "prio < 100"),
+            (&[RealTime], "3", "sched/sched_waking", "prio < 100 || target_cpu == 3"),
+            (&[RealTime], "", "sched/sched_switch", "prev_prio < 100 || next_prio < 100"),
+            (&[Isolation], "1-3,6", "sched/sched_switch", "(CPU >= 1 && CPU <= 3) || CPU == 6"),
+            (
+                &[Isolation, RealTime],
+                "2",
+                "sched/sched_switch",
+                "prev_prio < 100 || next_prio < 100 || CPU == 2",
+            ),
+            (&[RealTime], "", "irq/softirq_entry", "(vec >= 2 && vec <= 5)"),
+            (&[EmptySoftirqs], "", "irq/softirq_exit", "vec == 1"),
+            (
+                &[EmptySoftirqs, RealTime],
+                "4-5",
+                "irq/softirq_exit",
+                "vec == 1 || (vec >= 2 && vec <= 5) || (CPU >= 4 && CPU <= 5)",
+            ),
+            (&[Isolation], "4", "irq_vectors/reschedule_entry", "CPU == 4"),
+        ] {
+            assert_eq!(filter(questions, isolated, name).as_deref(), Some(expected), "{name} {questions:?}");
+        }
+        for name in ["timer/timer_start", "timer/hrtimer_expire_entry", "ipi/ipi_send_cpu"] {
+            assert_eq!(filter(&Question::ALL, "1", name), None, "{name}");
+        }
+    }
+
+    /// Goal: what takes CPUs away is recorded where CPUs are to be quiet, and for the question that asks it;
+    /// each tracepoint comes once, and those that show our own doing come first.
+    #[test]
+    fn interruptions_belong_to_isolated_cpus() {
+        let names = |questions: &[Question], isolated| -> Vec<_> {
+            filters(questions, isolated).into_iter().map(|(name, _)| name).collect()
+        };
+        let all = names(&Question::ALL, "1");
+        assert!(INTERRUPTIONS.iter().all(|name| all.contains(name)), "{all:?}");
+        let mut once = all.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!((once.len(), all[0]), (all.len(), "ipi/ipi_send_cpu"));
+        let without = [names(&Question::ALL, ""), names(&[Question::RealTime], "1")].concat();
+        assert!(!without.iter().any(|name| name.starts_with("irq_vectors/")), "{without:?}");
+    }
 }

@@ -13,11 +13,13 @@ mod affinity;
 mod disturbance;
 mod events;
 mod instance;
+mod pages;
 mod recording;
 mod tracefs;
 
 pub use affinity::run_on;
 pub use disturbance::OwnDisturbance;
-pub use events::tracepoints;
-pub use recording::Recording;
+pub use events::{Tracepoint, tracepoints};
+pub use pages::LiveText;
+pub use recording::{BufferCounts, Recording};
 pub use tracefs::{LiveError, Tracefs};

@@ -1,9 +1,11 @@
 //! One recording: an instance from its making to its removal.
 
+use super::events::Tracepoint;
 use super::instance;
+use super::pages::{LiveText, per_cpu};
 use super::tracefs::{LiveError, Tracefs, own_name};
-use rustix::fs::{Mode, OFlags};
-use std::fs::{self, File};
+use quietcore_core::CpuId;
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 
@@ -15,10 +17,21 @@ const REMOVE_ATTEMPTS: u32 = 20;
 pub struct Recording {
     path: PathBuf,
     // Opened first of all: an instance with a reader cannot be removed by another process.
-    pipe: Option<File>,
+    text: Option<LiveText>,
     switched_on: Vec<String>,
     missing: Vec<&'static str>,
     removed: bool,
+}
+
+/// What the kernel counted of one CPU's events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BufferCounts {
+    /// Lost: overwritten before they were read, or dropped.
+    pub lost: u64,
+    /// Taken out of the buffer by reading.
+    pub read: u64,
+    /// Still in the buffer.
+    pub left: u64,
 }
 
 impl Recording {
@@ -27,33 +40,39 @@ impl Recording {
     ///
     /// # Errors
     /// [`LiveError`]; whatever was made is removed again.
-    pub fn start(
-        tracefs: &Tracefs,
-        tracepoints: &[&'static str],
-        buffer_kib: u32,
-    ) -> Result<Self, LiveError> {
+    pub fn start(tracefs: &Tracefs, tracepoints: &[Tracepoint], buffer_kib: u32) -> Result<Self, LiveError> {
         let path = tracefs.instances().join(own_name());
         fs::create_dir(&path).map_err(|error| LiveError::at(&path, error))?;
         let mut recording =
-            Self { path, pipe: None, switched_on: Vec::new(), missing: Vec::new(), removed: false };
-        recording.pipe = Some(recording.open_pipe()?);
+            Self { path, text: None, switched_on: Vec::new(), missing: Vec::new(), removed: false };
+        let has = |tracepoint: &&Tracepoint| recording.event(tracepoint).exists();
+        let (there, missing): (Vec<_>, Vec<_>) = tracepoints.iter().partition(has);
+        recording.missing = missing.into_iter().map(|tracepoint| tracepoint.name).collect();
+        if there.is_empty() {
+            return Err(LiveError::NoTracepoints);
+        }
+        let names: Vec<_> = there.iter().map(|tracepoint| tracepoint.name).collect();
+        let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+        recording.text = Some(LiveText::open(&recording.path, &names, &symbols)?);
         recording.set("trace_clock", "mono")?;
         recording.set("buffer_size_kb", &buffer_kib.to_string())?;
         recording.set("tracing_on", "1")?;
-        for &tracepoint in tracepoints {
-            let event = format!("events/{tracepoint}/enable");
-            if !recording.path.join(&event).exists() {
-                recording.missing.push(tracepoint);
-                continue;
+        for tracepoint in there {
+            let event = recording.event(tracepoint);
+            if let Some(filter) = &tracepoint.filter {
+                // A kernel that does not know it records more than is needed.
+                let _ = instance::write(&event.join("filter"), filter);
             }
-            recording.set(&event, "1")?;
-            let name = tracepoint.rsplit('/').next().unwrap_or(tracepoint);
-            recording.switched_on.push(name.to_owned());
-        }
-        if recording.switched_on.is_empty() {
-            return Err(LiveError::NoTracepoints);
+            let enable = event.join("enable");
+            instance::write(&enable, "1").map_err(|error| LiveError::at(&enable, error))?;
+            recording.switched_on.push(tracepoint.event().to_owned());
         }
         Ok(recording)
+    }
+
+    /// The folder of a tracepoint in the instance.
+    fn event(&self, tracepoint: &Tracepoint) -> PathBuf {
+        self.path.join("events").join(tracepoint.name)
     }
 
     /// Names of the events that are on.
@@ -68,18 +87,10 @@ impl Recording {
         &self.missing
     }
 
-    /// The stream of events as text; reading takes them out of the buffers and never blocks. There
-    /// is one: later calls return `None`. Close it before the recording is dropped.
-    pub fn pipe(&mut self) -> Option<File> {
-        self.pipe.take()
-    }
-
-    fn open_pipe(&self) -> Result<File, LiveError> {
-        let path = self.path.join("trace_pipe");
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        rustix::fs::open(&path, flags, Mode::empty())
-            .map(File::from)
-            .map_err(|error| LiveError::at(&path, error.into()))
+    /// The stream of events as text. There is one: later calls return `None`. Close it before the recording
+    /// is dropped.
+    pub fn text(&mut self) -> Option<LiveText> {
+        self.text.take()
     }
 
     /// Stops recording; what is in the buffers can still be read.
@@ -90,19 +101,17 @@ impl Recording {
         self.set("tracing_on", "0")
     }
 
-    /// Events lost so far in all CPUs' buffers: overwritten before they were read, or dropped.
+    /// What the kernel counted so far, by CPU.
     ///
     /// # Errors
     /// [`LiveError::Io`].
-    pub fn lost_events(&self) -> Result<u64, LiveError> {
-        let folder = self.path.join("per_cpu");
-        let failed = |error| LiveError::at(&folder, error);
-        let mut lost = 0;
-        for entry in fs::read_dir(&folder).map_err(failed)? {
-            let stats = fs::read_to_string(entry.map_err(failed)?.path().join("stats")).map_err(failed)?;
-            lost += lost_in(&stats);
-        }
-        Ok(lost)
+    pub fn counts(&self) -> Result<Vec<(CpuId, BufferCounts)>, LiveError> {
+        let count = |(cpu, folder): (CpuId, PathBuf)| {
+            let path = folder.join("stats");
+            let stats = fs::read_to_string(&path).map_err(|error| LiveError::at(&path, error))?;
+            Ok((cpu, BufferCounts::read(&stats)))
+        };
+        per_cpu(&self.path)?.into_iter().map(count).collect()
     }
 
     /// Removes the instance now, and says whether that worked.
@@ -117,7 +126,7 @@ impl Recording {
         if std::mem::replace(&mut self.removed, true) {
             return Ok(());
         }
-        self.pipe = None;
+        self.text = None;
         let mut result = instance::remove(&self.path);
         for _ in 1..REMOVE_ATTEMPTS {
             if result.as_ref().err().and_then(io::Error::raw_os_error)
@@ -144,43 +153,53 @@ impl Drop for Recording {
     }
 }
 
-/// The three ways to lose events in a `per_cpu/cpuN/stats` text.
-fn lost_in(stats: &str) -> u64 {
-    let value = |key| {
-        let line = stats.lines().find_map(|line| line.strip_prefix(key));
-        line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0)
-    };
-    value("overrun:") + value("commit overrun:") + value("dropped events:")
+impl BufferCounts {
+    /// Reads a text of `per_cpu/cpuN/stats`. There are three ways to lose events.
+    fn read(stats: &str) -> Self {
+        let value = |key| {
+            let line = stats.lines().find_map(|line| line.strip_prefix(key));
+            line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0)
+        };
+        Self {
+            lost: value("overrun:") + value("commit overrun:") + value("dropped events:"),
+            read: value("read events:"),
+            left: value("entries:"),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Recording, lost_in};
+    use super::{BufferCounts, Recording};
     use std::fs;
 
-    /// Goal: each kind of loss counts once, "commit overrun" not as "overrun".
+    /// Goal: each kind of loss counts once, "commit overrun" not as "overrun", and what was read is told from
+    /// what is left.
     #[test]
-    fn lost_events_are_summed_over_their_kinds() {
-        let stats =
-            "entries: 9\noverrun: 5\ncommit overrun: 20\nbytes: 99\nnow ts: 7.5\ndropped events: 300\n";
-        assert_eq!(lost_in(stats), 325);
-        assert_eq!(lost_in(""), 0);
+    fn counts_are_told_by_their_kinds() {
+        let stats = "entries: 9\noverrun: 5\ncommit overrun: 20\nbytes: 99\nnow ts: 7.5\n\
+                     dropped events: 300\nread events: 4000\n";
+        assert_eq!(BufferCounts::read(stats), BufferCounts { lost: 325, read: 4000, left: 9 });
+        assert_eq!(BufferCounts::read(""), BufferCounts::default());
     }
 
-    /// Goal: what all CPUs have lost is summed. Method: an instance of three CPUs whose counts differ.
+    /// Goal: each CPU has its own counts, in the order of their numbers. Method: an instance of three CPUs
+    /// whose counts differ.
     #[test]
-    fn lost_events_are_summed_over_cpus() {
+    fn every_cpu_has_its_counts() {
         let path = std::env::temp_dir().join(format!("quietcore-lost-{}", std::process::id()));
-        for (cpu, lost) in [5, 20, 300].into_iter().enumerate() {
+        for (cpu, lost) in [(10, 5), (0, 20), (2, 300)] {
             let folder = path.join(format!("per_cpu/cpu{cpu}"));
             fs::create_dir_all(&folder).expect("a folder");
             fs::write(folder.join("stats"), format!("entries: 9\noverrun: {lost}\n")).expect("a file");
         }
         // It is not the kernel's: there is nothing to remove.
         let (switched_on, missing) = (Vec::new(), Vec::new());
-        let recording = Recording { path, pipe: None, switched_on, missing, removed: true };
-        assert_eq!(recording.lost_events().expect("three files"), 325);
+        let recording = Recording { path, text: None, switched_on, missing, removed: true };
+        let counts = recording.counts().expect("three files").into_iter();
+        let lost: Vec<_> = counts.map(|(cpu, counts)| (cpu.index(), counts.lost)).collect();
+        assert_eq!(lost, [(0, 20), (2, 300), (10, 5)]);
         fs::remove_dir_all(&recording.path).expect("it is there");
-        assert!(recording.lost_events().is_err(), "no CPUs are not no losses");
+        assert!(recording.counts().is_err(), "no CPUs are not no losses");
     }
 }
