@@ -46,8 +46,8 @@ pub struct Header {
 impl Header {
     /// Takes one line that is no event: true when it was a header line.
     pub(crate) fn take(&mut self, line: &[u8]) -> bool {
-        if let Some(count) = line.strip_prefix(b"cpus=") {
-            self.cpu_count = unsigned(count).and_then(|count| u16::try_from(count).ok());
+        if let Some(rest) = line.strip_prefix(b"cpus=") {
+            self.take_report(&String::from_utf8_lossy(rest));
             return true;
         }
         let Some(text) = line.strip_prefix(b"#") else {
@@ -63,6 +63,23 @@ impl Header {
             self.cpu_count = self.cpu_count.or(count);
         }
         true
+    }
+
+    /// `2`, the first line of `trace-cmd report` behind `cpus=`; of a `trace.dat` also
+    /// `2; uname: Linux host 6.12.107 x86_64; lost events: 3`.
+    fn take_report(&mut self, text: &str) {
+        let mut parts = text.split("; ");
+        self.cpu_count = parts.next().and_then(number).and_then(|count| u16::try_from(count).ok());
+        for part in parts {
+            match part.split_once(": ") {
+                // The system, its name, the kernel's release.
+                Some(("uname", uname)) => {
+                    self.kernel = uname.split(' ').nth(2).and_then(KernelRelease::parse);
+                }
+                Some(("lost events", count)) => self.add_lost(Some(count)),
+                _ => {}
+            }
+        }
     }
 
     fn take_pair(&mut self, key: &str, value: &str) {
@@ -190,6 +207,17 @@ mod tests {
         assert_eq!(unknown.cpu_count, Some(4));
         let kernel = read(&["# kernel: 6.12.107, x86-64, HZ=250"]).kernel;
         assert_eq!(kernel.map(|kernel| kernel.text).as_deref(), Some("6.12.107"));
+    }
+
+    /// Goal: a `trace.dat` says of which kernel it is, and what was lost, and is no recording of ours.
+    #[test]
+    fn a_trace_dat_says_of_which_kernel_it_is() {
+        let header = read(&["cpus=16; uname: Linux a host 6.12.107-rt x86_64; lost events: 7"]);
+        assert_eq!((header.kernel, header.cpu_count, header.lost_events), (None, Some(16), 7));
+        let header = read(&["cpus=2; uname: Linux host 6.12.107-rt x86_64"]);
+        assert_eq!(header.kernel.map(|kernel| kernel.text).as_deref(), Some("6.12.107-rt"));
+        assert!(!header.is_recording && header.lost_events == 0);
+        assert_eq!(read(&["cpus=x; other"]).cpu_count, None);
     }
 
     /// Goal: of what several lines say was lost the most counts. Method: two lines of each kind, in both

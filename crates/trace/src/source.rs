@@ -1,6 +1,9 @@
 //! Where a trace comes from: a file, compressed or not, or standard input.
 
+use crate::binary::{ReadAt, read_trace_dat};
 use crate::expansion::EXPANSION_MAX;
+#[cfg(feature = "compression")]
+use crate::expansion::{Bounded, FileCompression};
 use crate::visible::{shell_word, visible_path};
 use std::fmt;
 use std::fs::File;
@@ -55,13 +58,15 @@ impl std::error::Error for OpenError {
     }
 }
 
-/// Opens a trace: text, or (with the feature `zstd`) text compressed with zstd; `-` is standard input.
+/// Opens a trace: text; text compressed with gzip, xz or zstd (feature `compression`); a `trace.dat` of
+/// trace-cmd. `-` is standard input, where a `trace.dat` cannot be read.
 ///
-/// Memory: one buffer, and up to 32 MiB more for a compressed input. One that expands to more than
-/// [`EXPANSION_MAX`] times its size is refused while it is read; see [`open_expanding`].
+/// Memory: one buffer, up to 80 MiB more for a compressed input, up to 256 MiB for a `trace.dat`. An input
+/// that expands to more than [`EXPANSION_MAX`] times its size is refused while it is read; see
+/// [`open_expanding`].
 ///
 /// # Errors
-/// [`OpenError::Io`] names the file; [`OpenError::Convert`] says what a binary file is and which
+/// [`OpenError::Io`] names the file; [`OpenError::Convert`] says what a file is that is not read, and which
 /// command makes text of it.
 pub fn open(path: &Path) -> Result<Box<dyn Read>, OpenError> {
     open_expanding(path, EXPANSION_MAX)
@@ -78,8 +83,17 @@ pub fn open_expanding(path: &Path, expansion_max: u32) -> Result<Box<dyn Read>, 
         return decompress(path, io::stdin(), expansion_max);
     }
     let file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
+    let metadata = file.metadata().map_err(failed)?;
+    if metadata.is_dir() {
         return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    let mut front = [0; PROBE_BYTES];
+    // Others can be read once, from the front.
+    let is_trace_dat = metadata.is_file()
+        && ReadAt::read_at(&file, &mut front, 0).map_err(failed)? == PROBE_BYTES
+        && front.starts_with(TRACE_DAT_MAGIC);
+    if is_trace_dat {
+        return trace_dat(path, file, expansion_max);
     }
     decompress(path, file, expansion_max)
 }
@@ -89,7 +103,25 @@ pub fn open_expanding(path: &Path, expansion_max: u32) -> Result<Box<dyn Read>, 
 /// # Errors
 /// As [`open`].
 pub fn open_bytes(name: &str, bytes: &'static [u8]) -> Result<Box<dyn Read>, OpenError> {
-    decompress(Path::new(name), bytes, EXPANSION_MAX)
+    let path = Path::new(name);
+    if bytes.starts_with(TRACE_DAT_MAGIC) {
+        return trace_dat(path, bytes, EXPANSION_MAX);
+    }
+    decompress(path, bytes, EXPANSION_MAX)
+}
+
+fn trace_dat(
+    path: &Path,
+    file: impl ReadAt + 'static,
+    expansion_max: u32,
+) -> Result<Box<dyn Read>, OpenError> {
+    match read_trace_dat(file, expansion_max) {
+        Ok(text) => Ok(Box::new(text)),
+        Err(error) => {
+            let what = error.to_string().replace("FILE", &shell_word(&path.to_string_lossy()));
+            Err(OpenError::Io { path: path.to_owned(), error: io::Error::new(error.kind(), what) })
+        }
+    }
 }
 
 fn decompress(
@@ -105,28 +137,26 @@ fn decompress(
         Err(OpenError::Convert { path: path.to_owned(), kind, remedy })
     };
     if front.starts_with(TRACE_DAT_MAGIC) {
-        return convert("trace-cmd's binary trace.dat", "trace-cmd report -i FILE > trace.txt");
+        return convert(
+            "a trace.dat in a pipe, and only a file can be read",
+            "trace-cmd report -i FILE > trace.txt",
+        );
     }
-    if front.starts_with(GZIP_MAGIC) {
-        return convert("a gzip file", "zcat FILE > trace.txt");
-    }
-    if front.starts_with(XZ_MAGIC) {
-        return convert("an xz file", "xzcat FILE > trace.txt");
-    }
-    let is_zstd = front.starts_with(ZSTD_MAGIC);
+    let is_compressed = [GZIP_MAGIC, XZ_MAGIC, ZSTD_MAGIC].iter().position(|magic| front.starts_with(magic));
     let whole: Chain<Cursor<Vec<u8>>, _> = Cursor::new(front).chain(source);
-    if !is_zstd {
-        return Ok(Box::new(whole));
-    }
-    #[cfg(feature = "zstd")]
+    let Some(compression) = is_compressed else { return Ok(Box::new(whole)) };
+    #[cfg(feature = "compression")]
     {
-        let bounded = crate::expansion::Bounded::new(whole, expansion_max).map_err(failed)?;
-        Ok(Box::new(bounded))
+        let compression = [FileCompression::Gzip, FileCompression::Xz, FileCompression::Zstd][compression];
+        Ok(Box::new(Bounded::new(whole, compression, expansion_max).map_err(failed)?))
     }
-    #[cfg(not(feature = "zstd"))]
-    let _ = expansion_max;
-    #[cfg(not(feature = "zstd"))]
-    convert("compressed with zstd, which this program cannot read", "zstd -d FILE -o trace.txt")
+    #[cfg(not(feature = "compression"))]
+    {
+        let (_, _) = (expansion_max, whole);
+        let remedy =
+            ["zcat FILE > trace.txt", "xzcat FILE > trace.txt", "zstd -d FILE -o trace.txt"][compression];
+        convert("compressed, which this program cannot read", remedy)
+    }
 }
 
 #[cfg(test)]
@@ -136,24 +166,38 @@ mod tests {
     use std::io::Read;
     use std::path::Path;
 
-    /// Goal: a binary file is told with the command that helps. Method: each magic, and text that only ends
-    /// with one.
+    /// Goal: compressed text is read as text, whatever it was compressed with. Method: each of them, and text
+    /// that only ends with a magic.
     #[test]
-    fn a_binary_file_is_told_with_its_remedy() {
-        for (bytes, kind, remedy) in [
-            (
-                &b"\x17\x08\x44tracing\x36\0"[..],
-                "trace-cmd's binary trace.dat",
-                "trace-cmd report -i f > trace.txt",
-            ),
-            (&b"\x1f\x8b\x08"[..], "a gzip file", "zcat f > trace.txt"),
-            (&b"\xfd7zXZ\0"[..], "an xz file", "xzcat f > trace.txt"),
-        ] {
-            let Err(error) = open_bytes("f", bytes) else { panic!("{kind}: opened") };
-            assert_eq!(error.to_string(), format!("f: this is {kind}; convert it first: {remedy}"));
-            assert!(error.source().is_none());
+    fn compressed_text_is_read() {
+        let text = b"a-7 [000] 1.0: x: y\n".repeat(100);
+        let (mut gzip, mut xz) = (Vec::new(), Vec::new());
+        flate2::read::GzEncoder::new(&*text, flate2::Compression::fast()).read_to_end(&mut gzip).unwrap();
+        liblzma::read::XzEncoder::new(&*text, 1).read_to_end(&mut xz).unwrap();
+        let twice = [gzip.clone(), gzip.clone()].concat();
+        let zstd = zstd::encode_all(&*text, 1).unwrap();
+        let plain = [&text, &b"\x1f\x8b"[..]].concat();
+        for (bytes, length) in [(gzip, 2000), (twice, 4000), (xz, 2000), (zstd, 2000), (plain, 2002)] {
+            let mut read = Vec::new();
+            open_bytes("f", Box::leak(bytes.into())).unwrap().read_to_end(&mut read).unwrap();
+            assert!(read.len() == length && read.starts_with(&text), "{} bytes", read.len());
         }
-        assert!(open_bytes("f", b"text \x1f\x8b").is_ok());
+    }
+
+    /// Goal: a `trace.dat` that comes through a pipe is told with the command that helps, and what one lacks
+    /// with its own name.
+    #[test]
+    fn a_trace_dat_is_told_with_its_remedy() {
+        let bytes = &b"\x17\x08\x44tracing6\0\x01\x08"[..];
+        let Err(error) = super::decompress(Path::new("-"), bytes, 250) else { panic!("opened") };
+        let expected = "-: this is a trace.dat in a pipe, and only a file can be read; convert it first: \
+                        trace-cmd report -i - > trace.txt";
+        assert_eq!(error.to_string(), expected);
+        assert!(error.source().is_none());
+        let Err(error) = open_bytes("a b.dat", bytes) else { panic!("opened") };
+        let expected =
+            "a b.dat: it is of a big-endian machine, which is not read: trace-cmd report -i 'a b.dat'";
+        assert_eq!(error.to_string(), expected);
     }
 
     /// Goal: what cannot be opened is told with its name and the system's reason. Method: no file, and a
@@ -173,9 +217,10 @@ mod tests {
     /// tries both.
     #[test]
     fn a_remedy_is_safe_to_type() {
-        let Err(error) = open_bytes("g $(id)\u{1b}.gz", b"\x1f\x8b\x08") else { panic!("opened") };
-        let expected = "g $(id)\u{fffd}.gz: this is a gzip file; convert it first: zcat 'g $(id)\u{fffd}.gz' > \
-                        trace.txt";
+        let name = Path::new("g $(id)\u{1b}.dat");
+        let Err(error) = super::decompress(name, super::TRACE_DAT_MAGIC, 250) else { panic!("opened") };
+        let expected = "g $(id)\u{fffd}.dat: this is a trace.dat in a pipe, and only a file can be read; convert \
+                        it first: trace-cmd report -i 'g $(id)\u{fffd}.dat' > trace.txt";
         assert_eq!(error.to_string(), expected);
     }
 

@@ -102,7 +102,7 @@ pub(crate) struct CheckUpArgs {
 /// How far a compressed trace may expand.
 #[derive(Debug, Args)]
 pub(crate) struct ExpansionArgs {
-    /// Refuse a .zst that expands to more than this many times its size (16 MiB are always read)
+    /// Refuse a compressed trace that expands to more than this many times its size (16 MiB are always read)
     #[arg(long, value_name = "TIMES", default_value_t = quietcore_trace::EXPANSION_MAX, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_expansion: u32,
 }
@@ -112,7 +112,8 @@ pub(crate) struct ExpansionArgs {
 #[command(after_help = EXIT_CODES)]
 #[command(group(ArgGroup::new("input").required(true).args(["trace", "live"])))]
 pub(crate) struct ExplainArgs {
-    /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
+    /// A trace: text of tracefs or of `trace-cmd report` (or a .gz, .xz, .zst of it), a trace.dat; `-` is
+    /// standard input
     pub(crate) trace: Option<PathBuf>,
     /// Record the running kernel for this long instead, as 10s, 500ms or 2m (needs root)
     #[arg(long, value_name = "SPAN", value_parser = span)]
@@ -166,7 +167,8 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_EXIT_CODES)]
 pub(crate) struct VerifyArgs {
-    /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
+    /// A trace: text of tracefs or of `trace-cmd report` (or a .gz, .xz, .zst of it), a trace.dat; `-` is
+    /// standard input
     pub(crate) trace: PathBuf,
     #[command(flatten)]
     pub(crate) expansion: ExpansionArgs,
@@ -183,7 +185,8 @@ pub(crate) struct VerifyArgs {
 #[command(after_help = WHATIF_EXIT_CODES)]
 #[command(group(ArgGroup::new("question").required(true).multiple(true).args(["policy", "exclude", "keep_awake"])))]
 pub(crate) struct WhatIfArgs {
-    /// A trace: text of tracefs or of `trace-cmd report`, or a .zst of it; `-` is standard input
+    /// A trace: text of tracefs or of `trace-cmd report` (or a .gz, .xz, .zst of it), a trace.dat; `-` is
+    /// standard input
     pub(crate) trace: PathBuf,
     /// Where unpinned timers go [default: as the kernel of the trace placed them]
     #[arg(long, value_name = "POLICY")]

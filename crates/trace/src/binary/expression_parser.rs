@@ -58,6 +58,11 @@ impl<'a> ExpressionParser<'a> {
         Some(Self { tokens, at: 0, fields, depth: 0, operators: 0 })
     }
 
+    /// How many operators were read.
+    pub(crate) fn operators(&self) -> usize {
+        self.operators
+    }
+
     /// The text in quotes that comes next.
     pub(crate) fn literal(&mut self) -> Option<Vec<u8>> {
         match self.next()? {

@@ -73,12 +73,20 @@ fn context_letters(flags: u64, counts: u64) -> [u8; 5] {
 pub(crate) struct EventFormats {
     by_id: Vec<Option<EventFormat>>,
     common: Option<CommonFields>,
+    operators: usize,
 }
+
+/// The operators of all formats that are kept: ten thousand are in all formats of Linux 6.18.
+const OPERATORS_MAX: usize = 200_000;
 
 impl EventFormats {
     /// Adds one from the text of its `format` file. False when the text is none.
     pub(crate) fn add(&mut self, text: &str) -> bool {
-        let Some((format, common)) = EventFormat::parse(text) else { return false };
+        let Some((mut format, common, operators)) = EventFormat::parse(text) else { return false };
+        self.operators += operators;
+        if self.operators > OPERATORS_MAX {
+            format.print = None;
+        }
         let index = usize::from(format.id);
         if self.by_id.len() <= index {
             self.by_id.resize_with(index + 1, || None);
@@ -102,7 +110,7 @@ impl EventFormats {
 }
 
 impl EventFormat {
-    fn parse(text: &str) -> Option<(Self, CommonFields)> {
+    fn parse(text: &str) -> Option<(Self, CommonFields, usize)> {
         let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
         let name = value("name:")?.into();
         let id = value("ID:")?.parse().ok()?;
@@ -126,7 +134,8 @@ impl EventFormat {
         });
         let tasks = tasks.collect();
         let print = value("print fmt:").and_then(|text| PrintFormat::parse(text, &fields));
-        Some((Self { id, name, fields, print, tasks }, common))
+        let (print, operators) = print.unzip();
+        Some((Self { id, name, fields, print, tasks }, common, operators.unwrap_or_default()))
     }
 
     /// The event's name.
@@ -283,6 +292,23 @@ mod tests {
         let event = &event()[..30];
         formats.of(event).expect("its number").write(event, &mut names, &mut out);
         assert_eq!(out, b"comm=sh a pid=42 mask= name=(cut) raw=");
+    }
+
+    /// Goal: formats do not need memory without bounds. Method: more operators than are kept.
+    #[test]
+    fn operators_are_bounded() {
+        let mut formats = EventFormats::default();
+        let sum = format!(r#""%d", 1{}"#, "+1".repeat(1000));
+        let mut print = |id: u16| {
+            assert!(formats.add(&format("sum", id, WAKE, &sum)));
+            let (mut names, mut out) = (KernelNames::default(), Vec::new());
+            formats.of(&id.to_le_bytes()).expect("its number").write(&event(), &mut names, &mut out);
+            String::from_utf8(out).expect("letters")
+        };
+        for id in 1..=200 {
+            assert_eq!(print(id), "1001", "{id}");
+        }
+        assert!(print(201).starts_with("comm=sh a"));
     }
 
     /// Goal: an event whose number was not described has no format, and a text that is none adds none.

@@ -5,6 +5,7 @@
 //! way to read events. The text equals the kernel's but for times, which have nine decimals, and for the
 //! names of objects, which the kernel makes of their addresses.
 
+mod dat;
 mod expression;
 mod expression_parser;
 mod field;
@@ -14,6 +15,7 @@ mod page;
 mod print;
 mod ring_text;
 
+pub(crate) use dat::{ReadAt, read as read_trace_dat};
 pub(crate) use format::EventFormats;
 pub(crate) use names::KernelNames;
 pub(crate) use page::PageLayout;

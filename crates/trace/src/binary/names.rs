@@ -18,11 +18,19 @@ type AskForTask = fn(i32) -> Option<Vec<u8>>;
 #[derive(Debug, Default)]
 pub(crate) struct KernelNames {
     symbols: Symbols,
-    tasks: HashMap<i32, [u8; COMM_BYTES]>,
+    tasks: HashMap<i32, TaskName>,
     /// Hides addresses: what identifies an object is made of its address, and not the address.
     hidden_by: Option<RandomState>,
     /// Asks the running kernel for the name of a task.
     ask: Option<AskForTask>,
+}
+
+/// What a task is called.
+#[derive(Clone, Copy, Debug)]
+struct TaskName {
+    comm: [u8; COMM_BYTES],
+    /// No event changes it.
+    is_final: bool,
 }
 
 /// Functions by address.
@@ -138,14 +146,25 @@ impl KernelNames {
         }
     }
 
-    /// A task is called `comm` from now on.
+    /// A task is called `comm` from now on, unless it has a name for good.
     pub(crate) fn learn_task(&mut self, pid: i32, comm: &[u8]) {
+        if !self.tasks.get(&pid).is_some_and(|name| name.is_final) {
+            self.set_task(pid, comm, false);
+        }
+    }
+
+    /// A task has this name in the whole recording.
+    pub(crate) fn name_task(&mut self, pid: i32, comm: &[u8]) {
+        self.set_task(pid, comm, true);
+    }
+
+    fn set_task(&mut self, pid: i32, comm: &[u8], is_final: bool) {
         if pid == 0 || (self.tasks.len() >= TASKS_MAX && !self.tasks.contains_key(&pid)) {
             return;
         }
-        let mut name = [0; COMM_BYTES];
+        let mut name = TaskName { comm: [0; COMM_BYTES], is_final };
         let length = comm.len().min(COMM_BYTES - 1);
-        name[..length].copy_from_slice(&comm[..length]);
+        name.comm[..length].copy_from_slice(&comm[..length]);
         self.tasks.insert(pid, name);
     }
 
@@ -159,12 +178,11 @@ impl KernelNames {
         {
             // One that has ended is not asked for again.
             let name = ask(pid).unwrap_or_default();
-            self.learn_task(pid, &name);
+            self.set_task(pid, &name, false);
         }
         match self.tasks.get(&pid) {
-            Some(name) if name[0] != 0 => {
-                let length = memchr::memchr(0, name).unwrap_or(COMM_BYTES);
-                &name[..length]
+            Some(TaskName { comm, .. }) if comm[0] != 0 => {
+                &comm[..memchr::memchr(0, comm).unwrap_or(COMM_BYTES)]
             }
             _ => b"<...>",
         }
@@ -242,11 +260,15 @@ mod tests {
         assert_eq!(names.task(8), b"<...>");
         names.ask_for_tasks(|_| Some(b"later".to_vec()));
         assert_eq!(names.task(8), b"<...>", "it has ended");
+        names.name_task(7, b"for good");
+        names.learn_task(7, b"other");
+        assert_eq!(names.task(7), b"for good");
+        names.name_task(7, b"first");
         for pid in 1..=TASKS_MAX as i32 + 5 {
             names.learn_task(pid, b"x");
         }
         assert_eq!(names.tasks.len(), TASKS_MAX);
-        names.learn_task(7, b"y");
-        assert_eq!(names.task(7), b"y", "it has a place");
+        names.learn_task(70, b"y");
+        assert_eq!(names.task(70), b"y", "it has a place");
     }
 }

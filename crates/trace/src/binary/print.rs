@@ -9,6 +9,8 @@ use super::expression_parser::ExpressionParser;
 use super::field::{CNumber, EventField};
 use super::names::KernelNames;
 
+/// No format is longer.
+const FORMAT_BYTES_MAX: usize = 256 * 1024;
 /// What is printed is padded to so many columns at most.
 const WIDTH_MAX: usize = 255;
 
@@ -61,8 +63,12 @@ enum ConversionKind {
 }
 
 impl PrintFormat {
-    /// Takes the text behind `print fmt: ` apart.
-    pub(crate) fn parse(text: &str, fields: &[EventField]) -> Option<Self> {
+    /// Takes the text behind `print fmt: ` apart; also says how many operators are in it, each of which needs
+    /// memory.
+    pub(crate) fn parse(text: &str, fields: &[EventField]) -> Option<(Self, usize)> {
+        if text.len() > FORMAT_BYTES_MAX {
+            return None;
+        }
         let mut parser = ExpressionParser::new(text, fields)?;
         let format = parser.literal()?;
         let (mut pieces, mut literal, mut rest) = (Vec::new(), Vec::new(), &format[..]);
@@ -87,7 +93,7 @@ impl PrintFormat {
             pieces.push(Piece::Text(literal.into()));
         }
         // An argument that nothing prints is a warning of the compiler's, and not ours.
-        Some(Self(pieces.into()))
+        Some((Self(pieces.into()), parser.operators()))
     }
 
     /// Prints `event`. `None` where it is shorter than its format says; some of it is written then.
@@ -272,7 +278,7 @@ mod tests {
     fn printed(format: &str) -> Option<String> {
         let (mut names, mut out) = (KernelNames::default(), Vec::new());
         assert!(names.set_symbols("ffff0010 T start\nffff0020 t second [mod]\nffff0030 T end\n"));
-        PrintFormat::parse(format, &fields())?.write(EVENT, &mut names, &mut out)?;
+        PrintFormat::parse(format, &fields())?.0.write(EVENT, &mut names, &mut out)?;
         String::from_utf8(out).ok()
     }
 

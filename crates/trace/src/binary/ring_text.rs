@@ -45,6 +45,8 @@ pub(crate) struct RingText<P> {
     coming: BinaryHeap<Reverse<(u64, usize)>>,
     /// The turn prints what happened until then.
     turn: Option<u64>,
+    /// Moments are in ns.
+    has_unit: bool,
     text: Vec<u8>,
     taken: usize,
 }
@@ -78,9 +80,15 @@ impl<P: RingPages> RingText<P> {
             cpus: cpus.collect(),
             coming: BinaryHeap::new(),
             turn: None,
+            has_unit: true,
             text: Vec::with_capacity(TEXT_BYTES),
             taken: 0,
         }
+    }
+
+    /// The same, of a clock that counts something else than ns.
+    pub(crate) fn without_unit(self) -> Self {
+        Self { has_unit: false, ..self }
     }
 
     /// Where its pages come from.
@@ -147,7 +155,7 @@ impl<P: RingPages> RingText<P> {
 
     /// Prints the next event of a CPU, and before it what was lost.
     fn print(&mut self, index: usize) {
-        let Self { formats, names, cpus, text, .. } = self;
+        let Self { formats, names, cpus, text, has_unit, .. } = self;
         let cpu = &mut cpus[index];
         let Some(coming) = &cpu.coming else { return };
         if let Some(lost) = cpu.lost.take() {
@@ -157,7 +165,8 @@ impl<P: RingPages> RingText<P> {
         let format = formats.of(event);
         if let Some(common) = formats.common() {
             write_task(event, common, names, text);
-            write_place(cpu.cpu, common.letters(event), coming.at, text);
+            write_place(cpu.cpu, common.letters(event), text);
+            write_time(coming.at, *has_unit, text);
         }
         match format {
             Some(format) => {
@@ -207,16 +216,24 @@ fn write_task(event: &[u8], common: &CommonFields, names: &mut KernelNames, text
     text.resize(text.len().max(begun + PID_COLUMNS), b' ');
 }
 
-/// ` [003] d.s2.     0.008000000: `
-fn write_place(cpu: CpuId, letters: [u8; 5], at: u64, text: &mut Vec<u8>) {
+/// ` [003] d.s2. `
+fn write_place(cpu: CpuId, letters: [u8; 5], text: &mut Vec<u8>) {
     text.extend_from_slice(b" [");
     write_padded(cpu.index() as u64, 3, b'0', text);
     text.extend_from_slice(b"] ");
     text.extend_from_slice(&letters);
     text.push(b' ');
-    write_padded(at / 1_000_000_000, 5, b' ', text);
-    text.push(b'.');
-    write_padded(at % 1_000_000_000, 9, b'0', text);
+}
+
+/// `    0.008000000: `
+fn write_time(at: u64, has_unit: bool, text: &mut Vec<u8>) {
+    if has_unit {
+        write_padded(at / 1_000_000_000, 5, b' ', text);
+        text.push(b'.');
+        write_padded(at % 1_000_000_000, 9, b'0', text);
+    } else {
+        write_padded(at, 12, b' ', text);
+    }
     text.extend_from_slice(b": ");
 }
 

@@ -155,7 +155,7 @@ impl Drop for Recording {
 
 impl BufferCounts {
     /// Reads a text of `per_cpu/cpuN/stats`. There are three ways to lose events.
-    fn read(stats: &str) -> Self {
+    pub(crate) fn read(stats: &str) -> Self {
         let value = |key| {
             let line = stats.lines().find_map(|line| line.strip_prefix(key));
             line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0)
