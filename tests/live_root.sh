@@ -145,7 +145,28 @@ else
     left_out "writes elsewhere" "strace is not installed"
 fi
 
-# 5. The same through trace-cmd, only if asked for: trace-cmd resets the top-level tracing of the machine.
+# 5. A file of perf gives the report of its own text.
+if perf record -q -a -e timer:timer_start -o "$folder/try.data" true >/dev/null 2>&1; then
+    perf record -q -a -k mono -o "$folder/perf.data" -e 'timer:*' -e 'irq:*' -e 'sched:sched_switch' \
+        -e 'sched:sched_waking' -e 'workqueue:*' sleep 1 >/dev/null 2>&1
+    { # The line of trace-cmd that says how many CPUs there are, as the file does.
+        echo "cpus=$(getconf _NPROCESSORS_CONF)"
+        perf script --ns -i "$folder/perf.data" 2>/dev/null
+    } >"$folder/perf.txt"
+    "$quietcore" explain "$folder/perf.data" --json --exit-zero --isolated 1 >"$folder/perf.json"
+    "$quietcore" explain "$folder/perf.txt" --json --exit-zero --isolated 1 --kernel "$(uname -r)" \
+        >"$folder/text.json"
+    check "perf.data gives the report of perf script" cmp "$folder/perf.json" "$folder/text.json"
+    check "it has events, and names of functions" python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1]))
+sys.exit(report["events"] < 100 or report["incomplete"] != [])
+' "$folder/perf.json"
+else
+    left_out "perf.data against perf script" "perf is not installed, or may not record here"
+fi
+
+# 6. The same through trace-cmd, only if asked for: trace-cmd resets the top-level tracing of the machine.
 # crates/explain/tests/explain.rs holds a recording made this way against cyclictest's counts, on any machine.
 if [ "${QUIETCORE_TRACE_CMD:-0}" = 1 ]; then
     events="-e hrtimer_start -e hrtimer_expire_entry -e timer_start -e timer_expire_entry"

@@ -116,13 +116,13 @@ fn a_name_cannot_steer_the_terminal() {
     let folder = Folder::new("names");
     let missing = folder.0.join(HOSTILE);
     let words = folder.file("NAME.words", "lorem ipsum\n");
-    let gzip = folder.file("NAME $(id).gz", b"\x1f\x8b\x08\0");
+    let binary = folder.file("NAME $(id).dat", b"\x17\x08\x44tracing6\0\x01\x08");
     for verb in ["explain", "verify", "cat", "sim", "lab predict --costs", "doctor --root", "tc -b"] {
         assert_harmless(verb, &missing, &[], &[]);
         assert_harmless(verb, &words, &[], &[]);
     }
     for verb in ["explain", "verify", "cat", "whatif --policy pull"] {
-        assert_harmless(verb, &gzip, &[], &["zcat '", "$(id).gz' > trace.txt"]);
+        assert_harmless(verb, &binary, &[], &["trace-cmd report -i '", "$(id).dat'"]);
     }
     let trace = folder.file("trace.txt", recording());
     let nowhere = missing.join("x");

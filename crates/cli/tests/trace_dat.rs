@@ -1,8 +1,9 @@
 //! Files of trace-cmd, held against what trace-cmd itself prints of them.
 //!
-//! `trace-cmd/v6.dat` was recorded on Linux 6.18 with two CPUs by trace-cmd 3.1.6 (timers, softirqs, interrupts,
-//! switches of tasks, work); its list of functions was cut to those that occur in it. `v7.dat` is the same file
-//! after `trace-cmd convert --file-version 7 --compression zstd`; `report.txt.zst` is `trace-cmd report -t` of it.
+//! `trace-cmd/v6.dat` was recorded on Linux 6.18 with two CPUs by trace-cmd 3.1.6 (timers, softirqs,
+//! interrupts, switches of tasks, work); its list of functions was cut to those that occur in it. `v7.dat` is
+//! the same file after `trace-cmd convert --file-version 7 --compression zstd`; `report.txt.zst` is
+//! `trace-cmd report -t` of it.
 
 use serde_json::Value;
 use std::path::PathBuf;

@@ -37,6 +37,8 @@ pub struct Header {
     pub load: Option<String>,
     /// Events that the recorder says were lost, or that the kernel overwrote before reading.
     pub lost_events: u64,
+    /// Whether functions are known by their addresses alone.
+    pub functions_unnamed: bool,
     /// The recording's list of isolated CPUs, if it is there and is no CPU list.
     pub isolated_unreadable: Option<String>,
     /// Whether this is a quietcore recording, which lists what the machine isolates.
@@ -65,8 +67,8 @@ impl Header {
         true
     }
 
-    /// `2`, the first line of `trace-cmd report` behind `cpus=`; of a `trace.dat` also
-    /// `2; uname: Linux host 6.12.107 x86_64; lost events: 3`.
+    /// `2`, the first line of `trace-cmd report` behind `cpus=`; of a binary file also
+    /// `2; uname: Linux host 6.12.107 x86_64; lost events: 3; functions have no names`.
     fn take_report(&mut self, text: &str) {
         let mut parts = text.split("; ");
         self.cpu_count = parts.next().and_then(number).and_then(|count| u16::try_from(count).ok());
@@ -77,6 +79,7 @@ impl Header {
                     self.kernel = uname.split(' ').nth(2).and_then(KernelRelease::parse);
                 }
                 Some(("lost events", count)) => self.add_lost(Some(count)),
+                None => self.functions_unnamed |= part == "functions have no names",
                 _ => {}
             }
         }
@@ -216,7 +219,8 @@ mod tests {
         assert_eq!((header.kernel, header.cpu_count, header.lost_events), (None, Some(16), 7));
         let header = read(&["cpus=2; uname: Linux host 6.12.107-rt x86_64"]);
         assert_eq!(header.kernel.map(|kernel| kernel.text).as_deref(), Some("6.12.107-rt"));
-        assert!(!header.is_recording && header.lost_events == 0);
+        assert!(!header.is_recording && header.lost_events == 0 && !header.functions_unnamed);
+        assert!(read(&["cpus=2; functions have no names"]).functions_unnamed);
         assert_eq!(read(&["cpus=x; other"]).cpu_count, None);
     }
 

@@ -1,7 +1,8 @@
 //! One line of a text trace: what stands before the event's fields.
 //!
 //! Read forms: tracefs `trace` and `trace_pipe` (`TASK-PID [CPU] FLAGS SECONDS: EVENT: FIELDS`,
-//! also with the tgid column) and `trace-cmd report` (no flags, more spaces, 6 or 9 decimals).
+//! also with the tgid column), `trace-cmd report` (no flags, more spaces, 6 or 9 decimals) and `perf script`
+//! (`TASK PID [CPU] SECONDS: SYSTEM:EVENT: FIELDS`).
 //! Not read: the latency format (`trace-cmd report -l`, `latency-format`), which has no `[CPU]`.
 
 use crate::field::{Malformed, unsigned};
@@ -151,7 +152,7 @@ fn past_spaces(text: &[u8]) -> Option<&[u8]> {
 /// Splits an event line. The caller has already set headers and lost-event lines aside.
 #[inline(never)]
 pub(crate) fn split(line: &[u8]) -> Result<Prefix<'_>, Malformed> {
-    let (task, rest) = task_and_cpu(line).ok_or(Malformed::NoTask)?;
+    let Some((task, rest)) = task_and_cpu(line) else { return split_perf(line).ok_or(Malformed::NoTask) };
     let close = memchr::memchr(b']', rest).ok_or(Malformed::NoTask)?;
     let cpu = unsigned(&rest[..close]).ok_or(Malformed::Cpu)?;
     let cpu = CpuId::new(cpu).map_err(|_| Malformed::Cpu)?;
@@ -159,7 +160,14 @@ pub(crate) fn split(line: &[u8]) -> Result<Prefix<'_>, Malformed> {
     let (at, at_has_unit, rest) = timestamp(rest).ok_or(Malformed::NoTimestamp)?;
     let rest = rest.trim_ascii_start();
     let (name, fields) = match memchr::memchr2(b':', b' ', rest) {
-        Some(end) if rest[end] == b':' => (&rest[..end], rest[end + 1..].trim_ascii_start()),
+        // perf's tasks that have ended have the number -1, which looks like a name's end.
+        Some(end) if rest[end] == b':' => {
+            let has_system = rest.get(end + 1).is_some_and(|&byte| byte != b' ');
+            if let Some(prefix) = has_system.then(|| split_perf(line)).flatten() {
+                return Ok(prefix);
+            }
+            (&rest[..end], rest[end + 1..].trim_ascii_start())
+        }
         _ => (&b"(no name)"[..], rest), // the function tracer's lines have no event name
     };
     Ok(Prefix { task, cpu, context, at, at_has_unit, name, fields })
@@ -187,6 +195,40 @@ fn pid_and_bracket(line: &[u8], dash: usize) -> Option<(Task<'_>, &[u8])> {
         return None; // a task's own name may hold "-7 [x"
     }
     Some((Task { comm: line[..dash].trim_ascii_start(), pid }, rest))
+}
+
+/// Splits a line of `perf script`: it has a space before the number of the task, and names the system of the
+/// event. Anything else is none.
+fn split_perf(line: &[u8]) -> Option<Prefix<'_>> {
+    memchr::memchr_iter(b'[', line).find_map(|open| {
+        let before = line[..open].trim_ascii_end();
+        // Of a process and its thread, the latter.
+        let digits = before.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let (rest, tid) = before.split_at(before.len() - digits);
+        let pid = i32::try_from(unsigned(tid)?).ok()?;
+        let (pid, rest) = rest.strip_suffix(b"-").map_or((pid, rest), |rest| (-pid, rest));
+        let rest = match rest.strip_suffix(b"/") {
+            Some(rest) => &rest[..rest.iter().rposition(|byte| !byte.is_ascii_digit())? + 1],
+            None => rest,
+        };
+        let comm = rest.strip_suffix(b" ")?.trim_ascii();
+        let after = &line[open + 1..];
+        let close = memchr::memchr(b']', after)?;
+        let cpu = CpuId::new(unsigned(&after[..close])?).ok()?;
+        let (at, at_has_unit, rest) = timestamp(after[close + 1..].trim_ascii_start())?;
+        let mut rest = rest.trim_ascii_start();
+        // How many of its events a sample stands for.
+        let period = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if period > 0 && rest.get(period) == Some(&b' ') {
+            rest = rest[period..].trim_ascii_start();
+        }
+        let system = memchr::memchr2(b':', b' ', rest).filter(|&end| rest[end] == b':')?;
+        let rest = &rest[system + 1..];
+        let end = memchr::memchr2(b':', b' ', rest).filter(|&end| end > 0 && rest[end] == b':')?;
+        let fields = rest[end + 1..].trim_ascii_start();
+        let task = Task { comm, pid };
+        Some(Prefix { task, cpu, context: None, at, at_has_unit, name: &rest[..end], fields })
+    })
 }
 
 /// Takes the flags off the front, if there are any.
@@ -311,6 +353,42 @@ mod tests {
             "sh-42 [003] 0.001500: timer_cancel: timer=01",
         ] {
             assert_eq!(read(line), expected, "{line:?}");
+        }
+    }
+
+    /// Goal: lines of `perf script` read like others, whatever a task calls itself. Method: its forms, names
+    /// that imitate them, and lines that lack a part.
+    #[test]
+    fn lines_of_perf_read_alike() {
+        let expected = |comm: &str| {
+            let (name, fields) = ("timer_cancel".to_owned(), "timer=01".to_owned());
+            (comm.to_owned(), 42, 3, 1_500_000, name, fields)
+        };
+        for (line, comm) in [
+            (
+                "              sh    42 [003]     0.001500000:                timer:timer_cancel: timer=01",
+                "sh",
+            ),
+            ("              sh    42 [003]     0.001500: timer:timer_cancel: timer=01", "sh"),
+            ("              sh     7/42 [003]     0.001500:          1 timer:timer_cancel: timer=01", "sh"),
+            ("         a 1 [2]    42 [003]     0.001500: timer:timer_cancel: timer=01", "a 1 [2]"),
+            ("  a 1 [2] 3.4: x    42 [003]     0.001500: timer:timer_cancel: timer=01", "a 1 [2] 3.4: x"),
+            ("kworker/u8:2-ev    42 [003]     0.001500: timer:timer_cancel: timer=01", "kworker/u8:2-ev"),
+        ] {
+            assert_eq!(read(line), expected(comm), "{line:?}");
+        }
+        let ended = read("             :-1    -1 [003]     0.001500: timer:timer_cancel: timer=01");
+        assert_eq!(ended, (":-1".to_owned(), -1, 3, 1_500_000, expected("").4, expected("").5));
+        for line in [
+            "sh 42 [003] 0.001500: timer_cancel: timer=01",
+            "sh 42 [003] 0.001500: timer: cancel: timer=01",
+            "sh 42 [003] timer:timer_cancel: timer=01",
+            "sh 42 (003) 0.001500: timer:timer_cancel: timer=01",
+            "sh42 [003] 0.001500: timer:timer_cancel: timer=01",
+            "sh x [003] 0.001500: timer:timer_cancel: timer=01",
+            "sh 42 [0x3] 0.001500: timer:timer_cancel: timer=01",
+        ] {
+            assert_eq!(split(line.as_bytes()).map(|_| ()), Err(Malformed::NoTask), "{line:?}");
         }
     }
 

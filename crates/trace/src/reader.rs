@@ -360,6 +360,7 @@ impl ReaderState {
             }
         }
         self.tally.lost_events = self.marks_lost.max(self.header.lost_events);
+        self.tally.functions_unnamed = self.header.functions_unnamed;
         let hopeless = self.lines >= HOPELESS_LINES && self.tally.events == 0 && !self.has_structure;
         match self.tally.malformed_first.first() {
             _ if !hopeless => Ok(annotation),
@@ -561,7 +562,7 @@ mod tests {
         );
         let error = behind(10_000).1.unwrap_err();
         let shown = "not a kernel trace: line 1: no TASK-PID [CPU] at the front: \"lorem ipsum\" (expected \
-                     the text of tracefs `trace` or `trace_pipe`, or of `trace-cmd report`)";
+                     the text of tracefs `trace` or `trace_pipe`, of `trace-cmd report` or of `perf script`)";
         assert_eq!(error.to_string(), shown);
         assert_eq!(read("# tracer: nop\n").1.unwrap(), Progress::Finished);
         let garbage = "lorem ipsum\n".repeat(10_000);

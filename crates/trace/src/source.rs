@@ -1,6 +1,6 @@
 //! Where a trace comes from: a file, compressed or not, or standard input.
 
-use crate::binary::{ReadAt, read_trace_dat};
+use crate::binary::{ReadAt, RunningKernel, read_perf_data, read_trace_dat};
 use crate::expansion::EXPANSION_MAX;
 #[cfg(feature = "compression")]
 use crate::expansion::{Bounded, FileCompression};
@@ -14,7 +14,18 @@ const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z'];
 const TRACE_DAT_MAGIC: &[u8] = &[0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g'];
+const PERF_DATA_MAGIC: &[u8] = b"PERFILE2";
+const PERF_DATA_BIG_ENDIAN_MAGIC: &[u8] = b"2ELIFREP";
 const PROBE_BYTES: usize = 10;
+
+const RUNNING: RunningKernel = RunningKernel {
+    release: || read_or_nothing("/proc/sys/kernel/osrelease").trim_end().to_owned(),
+    symbols: || read_or_nothing("/proc/kallsyms"),
+};
+
+fn read_or_nothing(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
 
 /// Why a trace could not be opened.
 #[derive(Debug)]
@@ -26,6 +37,15 @@ pub enum OpenError {
         path: PathBuf,
         /// What the system said.
         error: io::Error,
+    },
+    /// Files of this kind are not read.
+    NotRead {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+        /// What to do instead.
+        remedy: &'static str,
     },
     /// The file is of a kind that must be converted first.
     Convert {
@@ -42,6 +62,9 @@ impl fmt::Display for OpenError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { path, error } => write!(out, "{}: {error}", visible_path(path)),
+            Self::NotRead { path, kind, remedy } => {
+                write!(out, "{}: this is {kind}, which is not read: {remedy}", visible_path(path))
+            }
             Self::Convert { path, kind, remedy } => {
                 write!(out, "{}: this is {kind}; convert it first: {remedy}", visible_path(path))
             }
@@ -53,15 +76,15 @@ impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { error, .. } => Some(error),
-            Self::Convert { .. } => None,
+            Self::Convert { .. } | Self::NotRead { .. } => None,
         }
     }
 }
 
 /// Opens a trace: text; text compressed with gzip, xz or zstd (feature `compression`); a `trace.dat` of
-/// trace-cmd. `-` is standard input, where a `trace.dat` cannot be read.
+/// trace-cmd or a `perf.data` of perf. `-` is standard input, where these two cannot be read.
 ///
-/// Memory: one buffer, up to 80 MiB more for a compressed input, up to 256 MiB for a `trace.dat`. An input
+/// Memory: one buffer, up to 80 MiB more for a compressed input, up to 256 MiB for a binary file. An input
 /// that expands to more than [`EXPANSION_MAX`] times its size is refused while it is read; see
 /// [`open_expanding`].
 ///
@@ -85,17 +108,30 @@ pub fn open_expanding(path: &Path, expansion_max: u32) -> Result<Box<dyn Read>, 
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if metadata.is_dir() {
-        return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
+        return Err(folder(path));
     }
     let mut front = [0; PROBE_BYTES];
     // Others can be read once, from the front.
-    let is_trace_dat = metadata.is_file()
-        && ReadAt::read_at(&file, &mut front, 0).map_err(failed)? == PROBE_BYTES
-        && front.starts_with(TRACE_DAT_MAGIC);
-    if is_trace_dat {
-        return trace_dat(path, file, expansion_max);
+    if metadata.is_file() && ReadAt::read_at(&file, &mut front, 0).map_err(failed)? == PROBE_BYTES {
+        if front.starts_with(TRACE_DAT_MAGIC) {
+            return binary(path, read_trace_dat(file, expansion_max));
+        }
+        if front.starts_with(PERF_DATA_MAGIC) {
+            return binary(path, read_perf_data(file, RUNNING));
+        }
     }
     decompress(path, file, expansion_max)
+}
+
+fn folder(path: &Path) -> OpenError {
+    if path.join("metadata").exists() {
+        return OpenError::NotRead {
+            path: path.to_owned(),
+            kind: "a folder of the Common Trace Format",
+            remedy: "record with trace-cmd, perf, or quietcore explain --live",
+        };
+    }
+    OpenError::Io { path: path.to_owned(), error: io::Error::from(io::ErrorKind::IsADirectory) }
 }
 
 /// As [`open`], for bytes that are in memory already (the bundled recordings).
@@ -105,17 +141,17 @@ pub fn open_expanding(path: &Path, expansion_max: u32) -> Result<Box<dyn Read>, 
 pub fn open_bytes(name: &str, bytes: &'static [u8]) -> Result<Box<dyn Read>, OpenError> {
     let path = Path::new(name);
     if bytes.starts_with(TRACE_DAT_MAGIC) {
-        return trace_dat(path, bytes, EXPANSION_MAX);
+        return binary(path, read_trace_dat(bytes, EXPANSION_MAX));
+    }
+    if bytes.starts_with(PERF_DATA_MAGIC) {
+        return binary(path, read_perf_data(bytes, RUNNING));
     }
     decompress(path, bytes, EXPANSION_MAX)
 }
 
-fn trace_dat(
-    path: &Path,
-    file: impl ReadAt + 'static,
-    expansion_max: u32,
-) -> Result<Box<dyn Read>, OpenError> {
-    match read_trace_dat(file, expansion_max) {
+/// The text of a binary file, or why there is none; its commands name the file.
+fn binary(path: &Path, text: io::Result<impl Read + 'static>) -> Result<Box<dyn Read>, OpenError> {
+    match text {
         Ok(text) => Ok(Box::new(text)),
         Err(error) => {
             let what = error.to_string().replace("FILE", &shell_word(&path.to_string_lossy()));
@@ -136,6 +172,13 @@ fn decompress(
         let remedy = remedy.replace("FILE", &shell_word(&path.to_string_lossy()));
         Err(OpenError::Convert { path: path.to_owned(), kind, remedy })
     };
+    if front.starts_with(PERF_DATA_BIG_ENDIAN_MAGIC) {
+        return convert("a perf.data of a big-endian machine", "perf script --ns -i FILE > trace.txt");
+    }
+    if front.starts_with(PERF_DATA_MAGIC) {
+        let kind = "a perf.data in a pipe, and only a file can be read";
+        return convert(kind, "perf script --ns -i FILE > trace.txt");
+    }
     if front.starts_with(TRACE_DAT_MAGIC) {
         return convert(
             "a trace.dat in a pipe, and only a file can be read",

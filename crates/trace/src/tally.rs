@@ -64,6 +64,8 @@ pub struct Tally {
     pub lost_unknown: bool,
     /// Whether the time stamps have no unit (`counter` clock).
     pub clock_without_unit: bool,
+    /// Whether functions are known by their addresses alone.
+    pub functions_unnamed: bool,
     /// Whether the events are in the order of their times.
     pub time_ran_back: Option<TimeRanBack>,
 }
@@ -89,8 +91,8 @@ impl fmt::Display for ReadError {
             Self::Io(error) => write!(out, "reading failed: {error}"),
             Self::NotATrace { first } => write!(
                 out,
-                "not a kernel trace: {first} (expected the text of tracefs `trace` or `trace_pipe`, or of \
-                 `trace-cmd report`)"
+                "not a kernel trace: {first} (expected the text of tracefs `trace` or `trace_pipe`, of \
+                 `trace-cmd report` or of `perf script`)"
             ),
             Self::Empty => write!(out, "empty input: there is no line with anything in it"),
         }

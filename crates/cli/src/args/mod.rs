@@ -112,8 +112,8 @@ pub(crate) struct ExpansionArgs {
 #[command(after_help = EXIT_CODES)]
 #[command(group(ArgGroup::new("input").required(true).args(["trace", "live"])))]
 pub(crate) struct ExplainArgs {
-    /// A trace: text of tracefs or of `trace-cmd report` (or a .gz, .xz, .zst of it), a trace.dat; `-` is
-    /// standard input
+    /// A trace: text of tracefs, `trace-cmd report` or `perf script` (or a .gz, .xz, .zst of it), a
+    /// trace.dat, a perf.data; `-` is standard input
     pub(crate) trace: Option<PathBuf>,
     /// Record the running kernel for this long instead, as 10s, 500ms or 2m (needs root)
     #[arg(long, value_name = "SPAN", value_parser = span)]
@@ -167,8 +167,8 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_EXIT_CODES)]
 pub(crate) struct VerifyArgs {
-    /// A trace: text of tracefs or of `trace-cmd report` (or a .gz, .xz, .zst of it), a trace.dat; `-` is
-    /// standard input
+    /// A trace: text of tracefs, `trace-cmd report` or `perf script` (or a .gz, .xz, .zst of it), a
+    /// trace.dat, a perf.data; `-` is standard input
     pub(crate) trace: PathBuf,
     #[command(flatten)]
     pub(crate) expansion: ExpansionArgs,
@@ -185,8 +185,8 @@ pub(crate) struct VerifyArgs {
 #[command(after_help = WHATIF_EXIT_CODES)]
 #[command(group(ArgGroup::new("question").required(true).multiple(true).args(["policy", "exclude", "keep_awake"])))]
 pub(crate) struct WhatIfArgs {
-    /// A trace: text of tracefs or of `trace-cmd report` (or a .gz, .xz, .zst of it), a trace.dat; `-` is
-    /// standard input
+    /// A trace: text of tracefs, `trace-cmd report` or `perf script` (or a .gz, .xz, .zst of it), a
+    /// trace.dat, a perf.data; `-` is standard input
     pub(crate) trace: PathBuf,
     /// Where unpinned timers go [default: as the kernel of the trace placed them]
     #[arg(long, value_name = "POLICY")]

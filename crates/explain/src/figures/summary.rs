@@ -280,6 +280,13 @@ fn incomplete(tally: &Tally, evicted: u64, waiters_evicted: u64) -> Vec<String> 
              be there twice, and spans mix both"
         ));
     }
+    if tally.functions_unnamed {
+        reasons.push(
+            "functions have no names: perf does not save them, and the kernel that was recorded does not run \
+             here any more; what is known by name (ticks, watchdogs, delayed work) is not found"
+                .to_owned(),
+        );
+    }
     if tally.malformed > 0 {
         let lines = counted(tally.malformed, "line", "lines");
         reasons.push(format!("{lines} could not be read: counts miss their events"));

@@ -5,20 +5,28 @@
 //! way to read events. The text equals the kernel's but for times, which have nine decimals, and for the
 //! names of objects, which the kernel makes of their addresses.
 
+mod bytes;
 mod dat;
 mod expression;
 mod expression_parser;
 mod field;
 mod format;
+mod line_printer;
 mod names;
 mod page;
+mod perf;
 mod print;
 mod ring_text;
+mod text_block;
+mod tracing_data;
 
-pub(crate) use dat::{ReadAt, read as read_trace_dat};
+pub(crate) use bytes::ReadAt;
+pub(crate) use dat::read as read_trace_dat;
 pub(crate) use format::EventFormats;
+pub(crate) use line_printer::LinePrinter;
 pub(crate) use names::KernelNames;
 pub(crate) use page::PageLayout;
+pub(crate) use perf::{RunningKernel, read as read_perf_data};
 pub(crate) use ring_text::{RingPages, RingText};
 
 /// Pages and formats as a kernel has them, for tests.

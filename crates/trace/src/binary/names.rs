@@ -69,17 +69,25 @@ impl Symbols {
             let Ok(length) = u16::try_from(symbols.text.len() - at as usize) else { continue };
             symbols.places.push(Place { address, at, length });
         }
-        // Of several names for one address the kernel says the first of its table.
         symbols.places.sort_by_key(|place| place.address);
-        symbols.places.dedup_by_key(|place| place.address);
         symbols
+    }
+
+    fn address(&self, name: &str) -> Option<u64> {
+        let is_named = |place: &&Place| {
+            self.text[place.at as usize..].starts_with(name) && usize::from(place.length) == name.len()
+        };
+        self.places.iter().find(is_named).map(|place| place.address)
     }
 
     /// The function that `address` lies in, how far it is from its beginning, and from there to the next one.
     fn find(&self, address: u64) -> Option<(&str, u64, u64)> {
         let after = self.places.partition_point(|place| place.address <= address);
-        let place = self.places.get(after.checked_sub(1)?)?;
-        let next = self.places.get(after)?;
+        let last = self.places.get(after.checked_sub(1)?)?;
+        // Of several names for one address the kernel says the first of its table.
+        let first =
+            self.places[..after].iter().rev().take_while(|place| place.address == last.address).last();
+        let (place, next) = (first?, self.places.get(after)?);
         let name = self.text.get(place.at as usize..place.at as usize + usize::from(place.length))?;
         let offset = address - place.address;
         (offset < FUNCTION_BYTES_MAX).then_some((name, offset, next.address - place.address))
@@ -91,6 +99,11 @@ impl KernelNames {
     pub(crate) fn set_symbols(&mut self, kallsyms: &str) -> bool {
         self.symbols = Symbols::parse(kallsyms);
         self.symbols.places.iter().any(|place| place.address != 0)
+    }
+
+    /// The address of the function with this name.
+    pub(crate) fn address(&self, name: &str) -> Option<u64> {
+        self.symbols.address(name)
     }
 
     /// Keeps addresses out of what is printed.
@@ -150,6 +163,13 @@ impl KernelNames {
     pub(crate) fn learn_task(&mut self, pid: i32, comm: &[u8]) {
         if !self.tasks.get(&pid).is_some_and(|name| name.is_final) {
             self.set_task(pid, comm, false);
+        }
+    }
+
+    /// Task `pid` was made by task `parent`, whose name it has at first.
+    pub(crate) fn inherit_task(&mut self, pid: i32, parent: i32) {
+        if let Some(TaskName { comm, .. }) = self.tasks.get(&parent).copied() {
+            self.learn_task(pid, &comm);
         }
     }
 
@@ -216,6 +236,7 @@ mod tests {
         );
         assert_eq!((symbol(0xffff_000f), place(0xffff_0200)), ("0xffff000f".into(), "0xffff0200".into()));
         assert_eq!(place(0xffff_0010), "first+0x0/0x70");
+        assert_eq!((names.address("alias"), names.address("ali")), (Some(0xffff_0010), None));
         assert_eq!(symbol(0x1_ffff_0010), "0x1ffff0010", "the last one has an end that is not known");
         assert!(!names.set_symbols("0000000000000000 T first\n0000000000000000 T second\n"));
     }
@@ -260,6 +281,12 @@ mod tests {
         assert_eq!(names.task(8), b"<...>");
         names.ask_for_tasks(|_| Some(b"later".to_vec()));
         assert_eq!(names.task(8), b"<...>", "it has ended");
+        names.inherit_task(11, 7);
+        names.inherit_task(12, 13);
+        assert_eq!(
+            (names.task(11).to_vec(), names.task(12).to_vec()),
+            (b"a name of more ".to_vec(), b"later".to_vec())
+        );
         names.name_task(7, b"for good");
         names.learn_task(7, b"other");
         assert_eq!(names.task(7), b"for good");

@@ -1,26 +1,16 @@
 //! The pages of all CPUs as one text, in the order of time: what tracefs prints as `trace`.
 //!
-//! Decides which CPU's event comes next, and how the columns before an event's fields are printed. Memory is
-//! one page for each CPU and a block of text. A recording that goes on is read in turns: a turn prints what
-//! happened until it began, as other CPUs may still write events that are older than the newest one.
-//!
-//! Source: Linux 6.18 Documentation/trace/ftrace.rst (the columns, their letters). Times have nine decimals,
-//! as those of `trace-cmd report -t` do, where tracefs prints six.
+//! Decides which CPU's event comes next. Memory is one page for each CPU and a block of text. A recording
+//! that goes on is read in turns: a turn prints what happened until it began, as other CPUs may still write
+//! events that are older than the newest one.
 
-use super::format::{CommonFields, EventFormats};
-use super::names::KernelNames;
+use super::line_printer::LinePrinter;
 use super::page::{LostBefore, PageEvent, PageLayout, RingPage};
-use super::print::one_line;
+use super::text_block::TextBlock;
 use quietcore_core::{CpuId, Nanos};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{self, Read, Write};
-
-/// The kernel pads a task's name and its number to so many columns.
-const COMM_COLUMNS: usize = 16;
-const PID_COLUMNS: usize = 7;
-/// So much text is made before it is handed out.
-const TEXT_BYTES: usize = 64 * 1024;
+use std::io::{self, Read};
 
 /// Where the pages of CPUs come from.
 pub(crate) trait RingPages {
@@ -38,17 +28,13 @@ pub(crate) trait RingPages {
 pub(crate) struct RingText<P> {
     pages: P,
     layout: PageLayout,
-    formats: EventFormats,
-    names: KernelNames,
+    printer: LinePrinter,
     cpus: Vec<RingCpu>,
     /// The moments of the CPUs' next events, with their indices.
     coming: BinaryHeap<Reverse<(u64, usize)>>,
     /// The turn prints what happened until then.
     turn: Option<u64>,
-    /// Moments are in ns.
-    has_unit: bool,
-    text: Vec<u8>,
-    taken: usize,
+    text: TextBlock,
 }
 
 /// A CPU of a recording.
@@ -66,8 +52,7 @@ impl<P: RingPages> RingText<P> {
     pub(crate) fn new(
         pages: P,
         layout: PageLayout,
-        formats: EventFormats,
-        names: KernelNames,
+        printer: LinePrinter,
         cpus: impl IntoIterator<Item = CpuId>,
     ) -> Self {
         let cpus =
@@ -75,20 +60,12 @@ impl<P: RingPages> RingText<P> {
         Self {
             pages,
             layout,
-            formats,
-            names,
+            printer,
             cpus: cpus.collect(),
             coming: BinaryHeap::new(),
             turn: None,
-            has_unit: true,
-            text: Vec::with_capacity(TEXT_BYTES),
-            taken: 0,
+            text: TextBlock::default(),
         }
-    }
-
-    /// The same, of a clock that counts something else than ns.
-    pub(crate) fn without_unit(self) -> Self {
-        Self { has_unit: false, ..self }
     }
 
     /// Where its pages come from.
@@ -98,13 +75,12 @@ impl<P: RingPages> RingText<P> {
 
     /// Makes the next piece of text, if there is any.
     fn fill(&mut self) -> io::Result<()> {
-        self.text.clear();
-        self.taken = 0;
+        self.text.begin();
         let until = match self.turn {
             Some(until) => until,
             None => self.begin_turn()?,
         };
-        while self.text.len() < TEXT_BYTES {
+        while !self.text.is_full() {
             match self.coming.peek() {
                 Some(&Reverse((at, index))) if at <= until => {
                     self.coming.pop();
@@ -155,98 +131,28 @@ impl<P: RingPages> RingText<P> {
 
     /// Prints the next event of a CPU, and before it what was lost.
     fn print(&mut self, index: usize) {
-        let Self { formats, names, cpus, text, has_unit, .. } = self;
+        let Self { printer, cpus, text, .. } = self;
         let cpu = &mut cpus[index];
         let Some(coming) = &cpu.coming else { return };
         if let Some(lost) = cpu.lost.take() {
-            write_lost(cpu.cpu, lost, text);
+            printer.print_lost(cpu.cpu, lost.count, text.text_mut());
         }
-        let event = cpu.page.event(coming);
-        let format = formats.of(event);
-        if let Some(common) = formats.common() {
-            write_task(event, common, names, text);
-            write_place(cpu.cpu, common.letters(event), text);
-            write_time(coming.at, *has_unit, text);
-        }
-        match format {
-            Some(format) => {
-                text.extend_from_slice(format.name().as_bytes());
-                text.extend_from_slice(b": ");
-                format.write(event, names, text);
-                format.learn_tasks(event, names);
-            }
-            None => text.extend_from_slice(b"unknown_event:"),
-        }
-        text.push(b'\n');
+        printer.print(cpu.cpu, coming.at, cpu.page.event(coming), text.text_mut());
     }
 }
 
 impl<P: RingPages> Read for RingText<P> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.taken == self.text.len() {
+        if self.text.is_empty() {
             self.fill()?;
         }
-        let left = &self.text[self.taken..];
-        let count = left.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&left[..count]);
-        self.taken += count;
-        Ok(count)
+        Ok(self.text.hand_out(buffer))
     }
-}
-
-fn write_lost(cpu: CpuId, lost: LostBefore, text: &mut Vec<u8>) {
-    // Writing to memory does not fail.
-    let _ = match lost.count {
-        Some(count) => writeln!(text, "CPU:{cpu} [LOST {count} EVENTS]"),
-        None => writeln!(text, "CPU:{cpu} [LOST EVENTS]"),
-    };
-}
-
-/// `              sh-42      `
-fn write_task(event: &[u8], common: &CommonFields, names: &mut KernelNames, text: &mut Vec<u8>) {
-    let pid = common.pid(event);
-    let comm = names.task(pid);
-    text.resize(text.len() + COMM_COLUMNS.saturating_sub(comm.len()), b' ');
-    let begun = text.len();
-    text.extend_from_slice(comm);
-    one_line(&mut text[begun..]);
-    text.push(b'-');
-    let begun = text.len();
-    text.extend_from_slice(itoa::Buffer::new().format(pid).as_bytes());
-    text.resize(text.len().max(begun + PID_COLUMNS), b' ');
-}
-
-/// ` [003] d.s2. `
-fn write_place(cpu: CpuId, letters: [u8; 5], text: &mut Vec<u8>) {
-    text.extend_from_slice(b" [");
-    write_padded(cpu.index() as u64, 3, b'0', text);
-    text.extend_from_slice(b"] ");
-    text.extend_from_slice(&letters);
-    text.push(b' ');
-}
-
-/// `    0.008000000: `
-fn write_time(at: u64, has_unit: bool, text: &mut Vec<u8>) {
-    if has_unit {
-        write_padded(at / 1_000_000_000, 5, b' ', text);
-        text.push(b'.');
-        write_padded(at % 1_000_000_000, 9, b'0', text);
-    } else {
-        write_padded(at, 12, b' ', text);
-    }
-    text.extend_from_slice(b": ");
-}
-
-fn write_padded(number: u64, width: usize, filling: u8, text: &mut Vec<u8>) {
-    let mut buffer = itoa::Buffer::new();
-    let digits = buffer.format(number).as_bytes();
-    text.resize(text.len() + width.saturating_sub(digits.len()), filling);
-    text.extend_from_slice(digits);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{RingPages, RingText};
+    use super::{LinePrinter, RingPages, RingText};
     use crate::binary::format::made::format;
     use crate::binary::page::made::{entry, layout, page};
     use crate::binary::{EventFormats, KernelNames};
@@ -284,8 +190,9 @@ mod tests {
         let (mut formats, mut names) = (EventFormats::default(), KernelNames::default());
         assert!(formats.add(&format("count", 7, NUMBER, r#""n=%d", REC->n"#)));
         names.learn_task(42, b"a\nb");
+        let printer = LinePrinter::new(formats, names);
         let cpus = (0..given.pages.len()).map(|cpu| CpuId::new(10 * cpu as u64).expect("few"));
-        RingText::new(given, layout(), formats, names, cpus)
+        RingText::new(given, layout(), printer, cpus)
     }
 
     fn read(text: &mut RingText<Given>) -> String {
@@ -386,6 +293,6 @@ mod tests {
         let pages = vec![(0..20).map(|number| page(1000 * number, 0, &data)).collect()];
         let read = read(&mut text(Given { pages, until: None }));
         assert_eq!(read.lines().count(), 4000);
-        assert!(read.len() > 2 * super::TEXT_BYTES);
+        assert!(read.len() > 200_000, "more than two blocks");
     }
 }

@@ -5,7 +5,7 @@
 //! kernel's text is read.
 
 use super::tracefs::LiveError;
-use crate::binary::{EventFormats, KernelNames, PageLayout, RingPages, RingText};
+use crate::binary::{EventFormats, KernelNames, LinePrinter, PageLayout, RingPages, RingText};
 use quietcore_core::{CpuId, Nanos};
 use rustix::fs::{Mode, OFlags};
 use rustix::time::ClockId;
@@ -100,7 +100,7 @@ fn pages(path: &Path, tracepoints: &[&str], symbols: &str) -> Result<Option<Ring
         cpus.push(cpu);
     }
     let files = CpuFiles { files, page_bytes: layout.bytes(), has_stopped: false };
-    Ok(Some(RingText::new(files, layout, formats, names, cpus)))
+    Ok(Some(RingText::new(files, layout, LinePrinter::new(formats, names), cpus)))
 }
 
 /// The layout of the instance's pages, which may be larger than the kernel's.

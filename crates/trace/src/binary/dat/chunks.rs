@@ -1,9 +1,9 @@
 //! Pages of a `trace.dat`, as they are or compressed in chunks.
 
-use super::bytes::{DatCursor, ReadAt, invalid};
 use super::compression::DatCompression;
 use super::contents::DatCpu;
 use crate::binary::RingPages;
+use crate::binary::bytes::{DatCursor, ReadAt, invalid};
 use crate::expansion::ExpansionExceeded;
 use quietcore_core::Nanos;
 use std::io;

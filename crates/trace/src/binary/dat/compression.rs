@@ -1,6 +1,6 @@
 //! How the parts of a `trace.dat` are compressed.
 
-use super::bytes::invalid;
+use crate::binary::bytes::invalid;
 use std::io;
 
 /// How the parts of a file are compressed.

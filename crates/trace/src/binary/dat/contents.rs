@@ -4,17 +4,12 @@
 //! what these say, a section's length in version 7 has eight bytes, and a BUFFER option has the length of its
 //! pages before the count of its CPUs: so trace-cmd 3.1 writes them.
 
-use super::bytes::{DatCursor, ReadAt, invalid};
 use super::compression::DatCompression;
-use crate::binary::{EventFormats, KernelNames, PageLayout};
+use crate::binary::bytes::{DatCursor, ReadAt, invalid};
+use crate::binary::tracing_data::{PART_BYTES_MAX, TracingData};
 use quietcore_core::CpuId;
 use std::io;
 
-/// The longest part that is read into memory: the names of all functions.
-const PART_BYTES_MAX: u64 = 32 << 20;
-/// The longest description of all events, and of one.
-const FORMATS_BYTES_MAX: u64 = 16 << 20;
-const FORMAT_BYTES_MAX: u64 = 1 << 20;
 const OPTION_BYTES_MAX: u64 = 1 << 20;
 const BUFFERS_MAX: usize = 64;
 /// Options sections follow each other; a file that leads back to one of them is not read for ever.
@@ -23,9 +18,7 @@ const OPTIONS_MAX: usize = 4096;
 /// What a file holds.
 #[derive(Debug, Default)]
 pub(crate) struct DatContents {
-    pub(crate) layout: Option<PageLayout>,
-    pub(crate) formats: EventFormats,
-    pub(crate) names: KernelNames,
+    pub(crate) tracing: TracingData,
     pub(crate) compression: DatCompression,
     pub(crate) buffers: Vec<DatBuffer>,
     clock: String,
@@ -105,13 +98,13 @@ impl DatContents {
     }
 
     fn read_v6(&mut self, mut cursor: DatCursor<'_, impl ReadAt>, page_bytes: usize) -> io::Result<()> {
-        self.header_info(&mut cursor)?;
-        self.ftrace_events(&mut cursor)?;
-        self.event_formats(&mut cursor)?;
-        self.kallsyms(&mut cursor)?;
+        self.tracing.header_info(&mut cursor)?;
+        self.tracing.ftrace_events(&mut cursor)?;
+        self.tracing.event_formats(&mut cursor)?;
+        self.tracing.kallsyms(&mut cursor)?;
         let printk = cursor.u32()?;
         cursor.skip(printk.into())?;
-        self.cmdlines(&mut cursor)?;
+        self.tracing.cmdlines(&mut cursor)?;
         let cpus = cursor.u32()?;
         self.cpu_count = cpus;
         loop {
@@ -180,16 +173,16 @@ impl DatContents {
 
     /// Reads the section `id` at a place.
     fn part(&mut self, file: &impl ReadAt, id: u16, at: u64) -> io::Result<()> {
-        let read: fn(&mut Self, &mut DatCursor<'_, [u8]>) -> io::Result<()> = match id {
-            option::HEADER_INFO => Self::header_info,
-            option::FTRACE_EVENTS => Self::ftrace_events,
-            option::EVENT_FORMATS => Self::event_formats,
-            option::KALLSYMS => Self::kallsyms,
-            option::CMDLINES => Self::cmdlines,
+        let read: fn(&mut TracingData, &mut DatCursor<'_, [u8]>) -> io::Result<()> = match id {
+            option::HEADER_INFO => TracingData::header_info,
+            option::FTRACE_EVENTS => TracingData::ftrace_events,
+            option::EVENT_FORMATS => TracingData::event_formats,
+            option::KALLSYMS => TracingData::kallsyms,
+            option::CMDLINES => TracingData::cmdlines,
             _ => return Ok(()),
         };
         let section = self.section(file, at)?;
-        read(self, &mut DatCursor::new(&*section, 0))
+        read(&mut self.tracing, &mut DatCursor::new(&*section, 0))
     }
 
     /// The bytes of the section at a place, expanded.
@@ -242,68 +235,6 @@ impl DatContents {
             }
             option::CPU_COUNT => self.cpu_count = DatCursor::new(data, 0).u32()?,
             _ => {}
-        }
-        Ok(())
-    }
-
-    fn header_info(&mut self, cursor: &mut DatCursor<'_, impl ReadAt + ?Sized>) -> io::Result<()> {
-        cursor.expect("header_page")?;
-        let length = cursor.u64()?;
-        let text = cursor.bytes(length, FORMAT_BYTES_MAX, "the description of pages")?;
-        self.layout = std::str::from_utf8(&text).ok().and_then(PageLayout::parse);
-        cursor.expect("header_event")?;
-        let length = cursor.u64()?;
-        cursor.skip(length)
-    }
-
-    fn ftrace_events(&mut self, cursor: &mut DatCursor<'_, impl ReadAt + ?Sized>) -> io::Result<()> {
-        let (begun, count) = (cursor.at, cursor.u32()?);
-        self.add_formats(cursor, count, begun)
-    }
-
-    fn event_formats(&mut self, cursor: &mut DatCursor<'_, impl ReadAt + ?Sized>) -> io::Result<()> {
-        let begun = cursor.at;
-        for _ in 0..cursor.u32()? {
-            cursor.word()?;
-            let count = cursor.u32()?;
-            self.add_formats(cursor, count, begun)?;
-        }
-        Ok(())
-    }
-
-    /// Adds `count` formats of a part that begins at `begun`.
-    fn add_formats(
-        &mut self,
-        cursor: &mut DatCursor<'_, impl ReadAt + ?Sized>,
-        count: u32,
-        begun: u64,
-    ) -> io::Result<()> {
-        for _ in 0..count {
-            let length = cursor.u64()?;
-            let left = FORMATS_BYTES_MAX.saturating_sub(cursor.at - begun);
-            let text = cursor.bytes(length, FORMAT_BYTES_MAX.min(left), "the format of an event")?;
-            // One that cannot be read leaves its events without a name.
-            self.formats.add(&String::from_utf8_lossy(&text));
-        }
-        Ok(())
-    }
-
-    fn kallsyms(&mut self, cursor: &mut DatCursor<'_, impl ReadAt + ?Sized>) -> io::Result<()> {
-        let length = cursor.u32()?;
-        let text = cursor.bytes(length.into(), PART_BYTES_MAX, "the list of functions")?;
-        self.names.set_symbols(&String::from_utf8_lossy(&text));
-        Ok(())
-    }
-
-    fn cmdlines(&mut self, cursor: &mut DatCursor<'_, impl ReadAt + ?Sized>) -> io::Result<()> {
-        let length = cursor.u64()?;
-        let text = cursor.bytes(length, PART_BYTES_MAX, "the list of tasks")?;
-        for line in text.split(|&byte| byte == b'\n') {
-            let (pid, comm) = line.split_at(memchr::memchr(b' ', line).unwrap_or(line.len()));
-            let pid = std::str::from_utf8(pid).ok().and_then(|pid| pid.parse().ok());
-            if let Some(pid) = pid {
-                self.names.name_task(pid, comm.trim_ascii_start());
-            }
         }
         Ok(())
     }

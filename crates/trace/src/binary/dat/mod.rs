@@ -2,14 +2,13 @@
 //!
 //! It is read as text like any recording: see [`RingText`].
 
-mod bytes;
 mod chunks;
 mod compression;
 mod contents;
 
-use super::{PageLayout, RingText};
-pub(crate) use bytes::ReadAt;
-use bytes::invalid;
+use super::bytes::{ReadAt, invalid};
+use super::tracing_data::TracingData;
+use super::{LinePrinter, PageLayout, RingText};
 use chunks::DatPages;
 use contents::{DatBuffer, DatContents};
 use std::io::{self, Read};
@@ -21,7 +20,7 @@ const PAGES_BYTES_MAX: usize = 64 << 20;
 pub(crate) fn read(file: impl ReadAt + 'static, expansion_max: u32) -> io::Result<impl Read> {
     let contents = DatContents::read(&file)?;
     let first_line = contents.first_line();
-    let DatContents { layout, formats, names, compression, buffers, .. } = contents;
+    let DatContents { tracing: TracingData { layout, formats, names }, compression, buffers, .. } = contents;
     let buffer = only_one(buffers)?;
     if formats.common().is_none() {
         return Err(invalid("it describes no events"));
@@ -38,9 +37,10 @@ pub(crate) fn read(file: impl ReadAt + 'static, expansion_max: u32) -> io::Resul
         )));
     }
     let pages = DatPages::new(file, compression, layout.bytes(), &buffer.cpus, expansion_max)?;
+    let printer = LinePrinter::new(formats, names);
+    let printer = if has_unit(&buffer.clock) { printer } else { printer.without_unit() };
     let cpus = buffer.cpus.iter().map(|cpu| cpu.cpu);
-    let text = RingText::new(pages, layout, formats, names, cpus);
-    let text = if has_unit(&buffer.clock) { text } else { text.without_unit() };
+    let text = RingText::new(pages, layout, printer, cpus);
     Ok(io::Cursor::new(first_line).chain(text))
 }
 

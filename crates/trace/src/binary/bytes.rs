@@ -1,6 +1,6 @@
-//! Numbers and texts of a `trace.dat`, read one after the other.
+//! Numbers and texts of a binary file, read one after the other.
 
-use crate::binary::field::little_endian;
+use super::field::little_endian;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
