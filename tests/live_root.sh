@@ -145,7 +145,34 @@ else
     left_out "writes elsewhere" "strace is not installed"
 fi
 
-# 5. A file of perf gives the report of its own text.
+# 5. A recording that is kept: it gives what it says it holds, and a signal ends it early.
+check "record keeps a recording" "$quietcore" record "$folder/kept.txt.zst" --for 2s --isolated 1 --json
+"$quietcore" record "$folder/kept.txt.zst" --for 2s --isolated 1 --json >"$folder/kept.json" 2>/dev/null
+"$quietcore" explain "$folder/kept.txt.zst" --json --exit-zero >"$folder/explained.json"
+check "explain reads what record kept" python3 -c '
+import json, sys
+kept, explained = (json.load(open(path)) for path in sys.argv[1:])
+same = [kept[key] == explained[key] for key in ("events", "lost_events", "duration_ns")]
+known = explained["kernel"] is not None and explained["isolated"] == "1"
+sys.exit(not all(same) or not known or kept["incomplete"] != [] or kept["events"] < 100)
+' "$folder/kept.json" "$folder/explained.json"
+check "verify agrees with it" "$quietcore" verify "$folder/kept.txt.zst"
+rm -f "$folder/err"
+"$quietcore" record "$folder/early.txt" --for 30s >"$folder/out" 2>"$folder/err" &
+recorder=$!
+wait_for "$folder/err" 'recording for'
+kill -INT "$recorder"
+wait "$recorder"
+check "exit code 130 after SIGINT while it records" [ "$?" -eq 130 ]
+check "what was recorded until then is kept" grep -q '^# lost events: ' "$folder/early.txt"
+check "the instance is gone after it" same_instances
+check "a place that cannot be written is told before anything is done" python3 -c '
+import subprocess, sys
+run = subprocess.run([sys.argv[1], "record", "/no/such/folder/x.txt"], capture_output=True, text=True)
+sys.exit(run.returncode != 2 or "switching" in run.stderr or "/no/such/folder" not in run.stderr)
+' "$quietcore"
+
+# 6. A file of perf gives the report of its own text.
 if perf record -q -a -e timer:timer_start -o "$folder/try.data" true >/dev/null 2>&1; then
     perf record -q -a -k mono -o "$folder/perf.data" -e 'timer:*' -e 'irq:*' -e 'sched:sched_switch' \
         -e 'sched:sched_waking' -e 'workqueue:*' sleep 1 >/dev/null 2>&1
@@ -166,7 +193,7 @@ else
     left_out "perf.data against perf script" "perf is not installed, or may not record here"
 fi
 
-# 6. The same through trace-cmd, only if asked for: trace-cmd resets the top-level tracing of the machine.
+# 7. The same through trace-cmd, only if asked for: trace-cmd resets the top-level tracing of the machine.
 # crates/explain/tests/explain.rs holds a recording made this way against cyclictest's counts, on any machine.
 if [ "${QUIETCORE_TRACE_CMD:-0}" = 1 ]; then
     events="-e hrtimer_start -e hrtimer_expire_entry -e timer_start -e timer_expire_entry"

@@ -3,7 +3,7 @@
 use crate::args::{DEFAULT_BUFFER_KIB, ExplainArgs};
 use crate::error::CliError;
 use crate::host;
-use crate::live::{Own, Request, Session};
+use crate::live::{Own, Request, Session, TracepointChoice};
 use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::{Display, read_so_far};
@@ -93,7 +93,8 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<CommandOutcome, Cl
 fn request(args: &ExplainArgs, span: Duration, facts: &Facts) -> Request {
     let isolated = live_options(args, facts).isolated;
     let housekeeping = facts.housekeeping().difference(&isolated);
-    Request { span, questions: questions(args), buffer_kib: args.buffer, housekeeping, isolated }
+    let choice = TracepointChoice::Of(questions(args));
+    Request { span, choice, buffer_kib: args.buffer, housekeeping, isolated, bytes_max: None }
 }
 
 /// The isolated set: `--isolated`, else the host's.
@@ -116,10 +117,11 @@ pub(crate) fn record_host(
     let options = host::options(&facts);
     let request = Request {
         span,
-        questions: Question::ALL.to_vec(),
+        choice: TracepointChoice::Of(Question::ALL.to_vec()),
         buffer_kib: DEFAULT_BUFFER_KIB,
         housekeeping: facts.housekeeping(),
         isolated: options.isolated.clone(),
+        bytes_max: None,
     };
     record(&request, options, SinkFiles::default(), interrupt)
 }
@@ -130,7 +132,7 @@ fn record(
     files: SinkFiles,
     interrupt: &SignalFlag,
 ) -> Result<(LiveExplanation, bool), CliError> {
-    let session = Session::start(request, interrupt)?;
+    let session = Session::start(request, None, interrupt)?;
     let options = ExplainOptions { switched_on: session.switched_on(), ..options };
     let mut sinks = Sinks::new(options, files);
     let recorded = session.run(&mut |record| sinks.take(record))?;

@@ -29,6 +29,17 @@ pub(crate) fn facts() -> Facts {
     Facts::read(Path::new("/"))
 }
 
+/// Ticks per second of the running kernel: its coarse clock goes on once a tick.
+pub(crate) fn hz() -> Option<u32> {
+    let tick = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
+    hz_of(tick.tv_nsec).filter(|_| tick.tv_sec == 0)
+}
+
+fn hz_of(tick_nanos: i64) -> Option<u32> {
+    let nanos = u32::try_from(tick_nanos).ok().filter(|&nanos| nanos > 0)?;
+    Some((1_000_000_000 + nanos / 2) / nanos)
+}
+
 /// Options for explaining the running kernel; the isolated set can still be replaced.
 pub(crate) fn options(facts: &Facts) -> ExplainOptions {
     ExplainOptions {
@@ -44,8 +55,25 @@ pub(crate) fn options(facts: &Facts) -> ExplainOptions {
 
 #[cfg(test)]
 mod tests {
-    use super::{allowed_cpus, lane_cpus};
+    use super::{allowed_cpus, hz, hz_of, lane_cpus};
     use quietcore_core::CpuSet;
+
+    /// Goal: a tick is known by how long it is. Method: the lengths that kernels have, and what is none; this
+    /// machine.
+    #[test]
+    fn a_tick_is_known_by_its_length() {
+        for (nanos, ticks) in [
+            (10_000_000, Some(100)),
+            (4_000_000, Some(250)),
+            (3_333_333, Some(300)),
+            (1_000_000, Some(1000)),
+            (0, None),
+            (-1, None),
+        ] {
+            assert_eq!(hz_of(nanos), ticks, "{nanos}");
+        }
+        assert!(hz().is_some_and(|hz| (24..=1200).contains(&hz)), "{:?}", hz());
+    }
 
     /// Goal: lanes are driven on the CPUs that are asked for, and a CPU that cannot be had is named, with
     /// those that can. Method: none, the first that is allowed, that one and two that no machine has, an

@@ -2,13 +2,15 @@
 //! reads while recording, and leaves nothing behind.
 
 use crate::error::CliError;
+use crate::kept::{Kept, KeptText};
 use crate::output::say;
 use crate::progress::Display;
 use crate::signals::SignalFlag;
 use crate::typed::program_as_root;
 use quietcore_core::{CpuId, CpuSet};
 use quietcore_trace::live::{
-    BufferCounts, LiveError, LiveText, OwnDisturbance, Recording, Tracefs, run_on, tracepoints,
+    BufferCounts, LiveError, LiveText, OwnDisturbance, Recording, Tracefs, recorded_tracepoints, run_on,
+    tracepoints,
 };
 use quietcore_trace::{Event, Progress, Question, Record, Tally, TraceReader};
 use serde::Serialize;
@@ -26,16 +28,26 @@ const LINES_PER_TURN: u64 = 50_000;
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) span: Duration,
-    pub(crate) questions: Vec<Question>,
+    pub(crate) choice: TracepointChoice,
     pub(crate) buffer_kib: u32,
     /// CPUs that may be disturbed: online, neither isolated nor `nohz_full`.
     pub(crate) housekeeping: CpuSet,
     /// CPUs of which everything is recorded that takes them away.
     pub(crate) isolated: CpuSet,
+    /// Where a file that is kept ends the recording.
+    pub(crate) bytes_max: Option<u64>,
+}
+
+/// Which tracepoints to switch on.
+#[derive(Debug)]
+pub(crate) enum TracepointChoice {
+    /// Those that answer these questions.
+    Of(Vec<Question>),
+    /// All that a reader of recordings uses.
+    All,
 }
 
 /// What was recorded, besides the events themselves.
-#[derive(Debug)]
 pub(crate) struct LiveRecording {
     pub(crate) tally: Tally,
     pub(crate) unknown: Vec<(String, u64)>,
@@ -44,6 +56,10 @@ pub(crate) struct LiveRecording {
     pub(crate) interrupted: bool,
     /// Why figures may be wrong, besides lost events.
     pub(crate) incomplete: Vec<String>,
+    /// Where it was kept, not yet finished.
+    pub(crate) file: Option<KeptText>,
+    /// The file was full before the time was over.
+    pub(crate) is_full: bool,
 }
 
 impl LiveRecording {
@@ -65,23 +81,30 @@ pub(crate) struct Own {
 }
 
 /// A recording that is about to begin: the instance exists, the tracepoints are on.
-#[derive(Debug)]
 pub(crate) struct Session {
     // The pipe must close before the instance can be removed: fields drop in this order.
-    reader: TraceReader<LiveText>,
+    reader: TraceReader<Kept<LiveText>>,
     recording: Recording,
     interrupt: SignalFlag,
     deadline: Instant,
+    bytes_max: Option<u64>,
 }
 
 impl Session {
-    /// Announces, makes the instance, and switches the tracepoints on.
-    pub(crate) fn start(request: &Request, interrupt: &SignalFlag) -> Result<Self, CliError> {
+    /// Announces, makes the instance, and switches the tracepoints on. The text is kept in `file`.
+    pub(crate) fn start(
+        request: &Request,
+        file: Option<KeptText>,
+        interrupt: &SignalFlag,
+    ) -> Result<Self, CliError> {
         let tracefs = Tracefs::find().map_err(live_error)?;
         for name in tracefs.remove_leftovers() {
             say(&format!("removed the tracing instance {name} that a killed run left behind"));
         }
-        let chosen = tracepoints(&request.questions, &request.isolated);
+        let chosen = match &request.choice {
+            TracepointChoice::Of(questions) => tracepoints(questions, &request.isolated),
+            TracepointChoice::All => recorded_tracepoints(&request.isolated),
+        };
         let housekeeping = &request.housekeeping;
         let running_on = run_on(housekeeping).map_err(|error| {
             CliError::Live(format!("cannot move to the housekeeping CPUs {housekeeping}: {error}"))
@@ -97,10 +120,10 @@ impl Session {
         if text.is_the_kernels() {
             say(SLOW_TEXT);
         }
-        let reader = TraceReader::new(text);
+        let reader = TraceReader::new(Kept::new(text, file));
         say(&format!("recording for {:?} (Ctrl-C ends it early)", request.span));
-        let deadline = Instant::now() + request.span;
-        Ok(Self { reader, recording, interrupt: interrupt.clone(), deadline })
+        let (deadline, bytes_max) = (Instant::now() + request.span, request.bytes_max);
+        Ok(Self { reader, recording, interrupt: interrupt.clone(), deadline, bytes_max })
     }
 
     /// Names of the events that are on.
@@ -120,7 +143,7 @@ impl Session {
             visit(record);
         };
         let mut display = Display::new();
-        while !self.interrupt.arrived() && Instant::now() < self.deadline {
+        while !self.interrupt.arrived() && Instant::now() < self.deadline && !self.is_full() {
             if self.turn(visit)? == Progress::Waiting {
                 let left = self.deadline.saturating_duration_since(Instant::now());
                 self.sleep(left.min(PAUSE));
@@ -129,12 +152,14 @@ impl Session {
             display.show(|| how_far(left, self.reader.tally()));
         }
         self.recording.stop().map_err(live_error)?;
-        self.reader.source_mut().recording_stopped();
+        let is_full = self.is_full();
+        self.reader.source_mut().source_mut().recording_stopped();
         while self.turn(visit)? == Progress::Paused {}
         display.clear();
         let counts = self.recording.counts().map_err(live_error)?;
         let tally = with_losses(self.reader.tally(), counts.iter().map(|(_, counts)| counts.lost).sum());
         let unknown = self.reader.unknown_events();
+        let file = self.reader.source_mut().take_file()?;
         drop(self.reader);
         self.recording.remove().map_err(live_error)?;
         Ok(LiveRecording {
@@ -143,12 +168,21 @@ impl Session {
             own: is_known.then(|| own_report(&own)),
             interrupted: self.interrupt.arrived(),
             incomplete: seen.missing(&counts),
+            file,
+            is_full,
         })
     }
 
     fn turn(&mut self, visit: &mut dyn FnMut(&Record<'_>)) -> Result<Progress, CliError> {
-        let failed = |error| CliError::Read(PathBuf::from("the kernel's buffers"), error);
-        self.reader.read(LINES_PER_TURN, visit).map_err(failed)
+        self.reader.read(LINES_PER_TURN, visit).map_err(|error| match self.reader.source_mut().take_file() {
+            Err(not_kept) => not_kept,
+            Ok(_) => CliError::Read(PathBuf::from("the kernel's buffers"), error),
+        })
+    }
+
+    /// Whether the file is as long as it may be.
+    fn is_full(&mut self) -> bool {
+        self.bytes_max.is_some_and(|most| self.reader.source_mut().file_bytes() >= most)
     }
 
     /// Sleeps without polling the buffers: a wake-up per page of events would disturb more.
@@ -246,8 +280,8 @@ fn own_report(own: &OwnDisturbance) -> Own {
 #[cfg(test)]
 mod tests {
     use super::{
-        BufferCounts, LiveRecording, Request, SeenEvents, how_far, own_report, what_is_missing,
-        what_it_will_do, with_losses,
+        BufferCounts, LiveRecording, Request, SeenEvents, TracepointChoice, how_far, own_report,
+        what_is_missing, what_it_will_do, with_losses,
     };
     use quietcore_core::{CpuId, CpuSet};
     use quietcore_trace::live::OwnDisturbance;
@@ -277,10 +311,11 @@ mod tests {
         let housekeeping = "0-3".parse().expect("a list");
         let request = Request {
             span: Duration::from_secs(5),
-            questions: vec![],
+            choice: TracepointChoice::All,
             buffer_kib: 512,
             housekeeping,
             isolated: CpuSet::new(),
+            bytes_max: None,
         };
         let sentence = "switching 17 tracepoints on, and off at the end, interrupts every online CPU a few \
                         times, isolated ones included; running on CPUs 1-2; buffers of 512 KiB per CPU";
@@ -298,6 +333,8 @@ mod tests {
                 own: None,
                 interrupted,
                 incomplete: vec![],
+                file: None,
+                is_full: false,
             }
             .warning()
         };

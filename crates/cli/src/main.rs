@@ -16,6 +16,7 @@ mod error;
 mod explain;
 mod host;
 mod input;
+mod kept;
 mod lab;
 mod live;
 mod netem;
@@ -24,6 +25,7 @@ mod output;
 mod predict;
 mod progress;
 mod reader;
+mod record;
 mod recordings;
 mod runtime_failure;
 mod runtimes;
@@ -85,6 +87,7 @@ fn run(cli: &Cli) -> Result<CommandOutcome, CliError> {
         None => check_up::run(&cli.check_up),
         Some(CliVerb::Doctor(args)) => doctor::run(args),
         Some(CliVerb::Explain(args)) => explain::run(args),
+        Some(CliVerb::Record(args)) => record::run(args),
         Some(CliVerb::Verify(args)) => verify::run(args),
         Some(CliVerb::Whatif(args)) => whatif::run(args),
         Some(CliVerb::Sim(args)) => sim::run(args),

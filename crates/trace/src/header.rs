@@ -6,6 +6,7 @@
 use crate::field::unsigned;
 use crate::kernel::KernelRelease;
 use quietcore_core::CpuSet;
+use std::fmt;
 
 /// Nodes of a machine; the kernel's own limit.
 const NODES_MAX: usize = 1_024;
@@ -17,6 +18,8 @@ const HZ_MAX: u32 = 100_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Header {
+    /// What a recording of ours calls itself.
+    pub name: Option<String>,
     /// The kernel that wrote the trace.
     pub kernel: Option<KernelRelease>,
     /// Ticks per second of that kernel (`HZ`).
@@ -46,6 +49,12 @@ pub struct Header {
 }
 
 impl Header {
+    /// The header of a recording of ours with this name, which says nothing else yet.
+    #[must_use]
+    pub fn of_recording(name: &str) -> Self {
+        Self { name: Some(name.to_owned()), is_recording: true, ..Self::default() }
+    }
+
     /// Takes one line that is no event: true when it was a header line.
     pub(crate) fn take(&mut self, line: &[u8]) -> bool {
         if let Some(rest) = line.strip_prefix(b"cpus=") {
@@ -87,7 +96,7 @@ impl Header {
 
     fn take_pair(&mut self, key: &str, value: &str) {
         match key {
-            "trace" => self.is_recording = true,
+            "trace" => (self.name, self.is_recording) = (Some(value.to_owned()), true),
             "kernel" => {
                 let release = value.strip_prefix("Linux ").unwrap_or(value);
                 let release = release.split([',', ' ']).next().unwrap_or_default();
@@ -132,6 +141,46 @@ impl Header {
     }
 }
 
+/// The lines that say the same, but for what only a kernel's log or a reader knows.
+impl fmt::Display for Header {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = &self.name {
+            writeln!(out, "# trace: {name}")?;
+        }
+        if let Some(kernel) = &self.kernel {
+            let hz = self.hz.map(|hz| format!(", HZ={hz}")).unwrap_or_default();
+            writeln!(out, "# kernel: Linux {}{hz}", kernel.text)?;
+        }
+        if let Some(count) = self.cpu_count.filter(|&count| count > 0) {
+            write!(out, "# cpus: possible 0-{}", count - 1)?;
+            for (number, node) in self.nodes.iter().enumerate() {
+                let numa = if number == 0 { "NUMA " } else { "" };
+                write!(out, "; {numa}node{number}: CPUs {node}")?;
+            }
+            writeln!(out)?;
+        }
+        if let Some(isolated) = &self.isolated {
+            let nohz_full = self.nohz_full.as_ref();
+            writeln!(out, "# isolated: {}; nohz_full: {}", list(Some(isolated)), list(nohz_full))?;
+        }
+        if let Some(is_on) = self.timer_migration {
+            writeln!(out, "# sysctl kernel timer_migration: {}", u8::from(is_on))?;
+        }
+        if let Some(load) = &self.load {
+            writeln!(out, "# load: {load}")?;
+        }
+        if self.lost_events > 0 {
+            writeln!(out, "# lost events: {}", self.lost_events)?;
+        }
+        Ok(())
+    }
+}
+
+/// As the kernel lists them; `-` for none.
+fn list(cpus: Option<&CpuSet>) -> String {
+    cpus.filter(|cpus| !cpus.is_empty()).map_or_else(|| "-".to_owned(), CpuSet::to_string)
+}
+
 /// `2 hierarchy levels; 8 children per group; 1 crossnode level`.
 fn levels(text: &str) -> Option<(u64, u64)> {
     let mut parts = text.split("; ").map(|part| part.split(' ').next().and_then(number));
@@ -157,6 +206,7 @@ fn first_list(text: &str) -> Option<CpuSet> {
 #[cfg(test)]
 mod tests {
     use super::Header;
+    use quietcore_core::CpuSet;
 
     fn read(lines: &[&str]) -> Header {
         let mut header = Header::default();
@@ -210,6 +260,28 @@ mod tests {
         assert_eq!(unknown.cpu_count, Some(4));
         let kernel = read(&["# kernel: 6.12.107, x86-64, HZ=250"]).kernel;
         assert_eq!(kernel.map(|kernel| kernel.text).as_deref(), Some("6.12.107"));
+    }
+
+    /// Goal: what is written is read back. Method: nothing, and everything; nodes, and none.
+    #[test]
+    fn what_is_written_is_read_back() {
+        let back = |header: &Header| {
+            let text = header.to_string();
+            read(&text.lines().collect::<Vec<_>>())
+        };
+        assert_eq!(back(&Header::default()), Header::default());
+        let mut header = Header::of_recording("a name");
+        assert_eq!(back(&header), header);
+        header.kernel = crate::KernelRelease::parse("6.12.107-rt");
+        (header.hz, header.cpu_count) = (Some(250), Some(16));
+        header.isolated = Some(CpuSet::new());
+        header.nohz_full = Some("3".parse().expect("a list"));
+        (header.timer_migration, header.lost_events) = (Some(false), 7);
+        header.load = Some("a load".to_owned());
+        assert_eq!(back(&header), header);
+        header.nodes = vec!["0-7".parse().expect("a list"), "8-15".parse().expect("a list")];
+        header.isolated = Some("1-7,9".parse().expect("a list"));
+        assert_eq!(back(&header), header);
     }
 
     /// Goal: a `trace.dat` says of which kernel it is, and what was lost, and is no recording of ours.

@@ -33,6 +33,7 @@ Look at this machine:
   (no command)    The check-up: this host, and ten seconds of its kernel
   doctor          Examine this host's configuration, or a copy (no root)
   explain --live  Who disturbs which CPU while it records the kernel (root)
+  record          Record the kernel to explain it later or elsewhere (root)
 
 Look at a recording:
   explain         Who disturbed which CPU, and what to change
@@ -69,6 +70,8 @@ pub(crate) struct Cli {
 pub(crate) enum CliVerb {
     /// Explain a trace, or the running kernel: who disturbed which CPU, and what to change
     Explain(ExplainArgs),
+    /// Record the running kernel, to explain it later or elsewhere (root)
+    Record(RecordArgs),
     /// Examine this host's configuration (no root, no tracing), or a copy of another host's
     Doctor(DoctorArgs),
     /// Replay a trace's timers through quietcore's own wheel, and name the first line that differs
@@ -148,6 +151,28 @@ pub(crate) struct ExplainArgs {
     /// Exit with 0 even when there are findings
     #[arg(long)]
     pub(crate) exit_zero: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Where to keep it: text, compressed with zstd if the name ends with .zst; replaced at the end
+    pub(crate) file: PathBuf,
+    /// How long to record, as 10s, 500ms, 2m or 1h; Ctrl-C ends it early and keeps what there is
+    #[arg(long = "for", value_name = "SPAN", value_parser = span, default_value = "10s")]
+    pub(crate) live: Duration,
+    /// The CPUs that must stay quiet, as 1-7,9, or none: what takes them away is recorded [default: the
+    /// host's]
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub(crate) isolated: Option<CpuSet>,
+    /// Kernel buffer per CPU, in KiB
+    #[arg(long, value_name = "KIB", default_value_t = DEFAULT_BUFFER_KIB, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
+    pub(crate) buffer: u32,
+    /// End the recording when the file has so many MiB
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_size: Option<u32>,
+    /// Print what was recorded as JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

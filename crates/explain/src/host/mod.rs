@@ -129,6 +129,12 @@ impl Facts {
         self.system.timer_migration.as_ref().map(|fact| fact.value != 0)
     }
 
+    /// The CPUs of each NUMA node that has any.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<CpuSet> {
+        self.cpus.nodes.iter().map(|node| node.value.clone()).collect()
+    }
+
     /// CPUs that may ever come online; the online ones if that is not known.
     #[must_use]
     pub fn possible(&self) -> CpuSet {

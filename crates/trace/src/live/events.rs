@@ -18,6 +18,27 @@ const HIERARCHY: &[&str] = &[
 ];
 const SOFTIRQS: &[&str] = &["irq/softirq_entry", "irq/softirq_exit"];
 const WAKEUPS: &[&str] = &["sched/sched_waking", "sched/sched_switch"];
+/// What readers of a recording use besides: how long callbacks take, the whole hierarchy, work, marks.
+const RECORDED: &[&str] = &[
+    "timer/timer_expire_exit",
+    "timer/timer_base_idle",
+    "timer/tick_stop",
+    "timer/hrtimer_cancel",
+    "timer/hrtimer_expire_exit",
+    "timer_migration/tmigr_group_set",
+    "timer_migration/tmigr_connect_child_parent",
+    "timer_migration/tmigr_group_set_cpu_active",
+    "timer_migration/tmigr_group_set_cpu_inactive",
+    "timer_migration/tmigr_cpu_new_timer",
+    "timer_migration/tmigr_cpu_new_timer_idle",
+    "timer_migration/tmigr_cpu_online",
+    "timer_migration/tmigr_cpu_offline",
+    "timer_migration/tmigr_update_events",
+    "timer_migration/tmigr_handle_remote",
+    "workqueue/workqueue_queue_work",
+    "workqueue/workqueue_execute_start",
+    "workqueue/workqueue_execute_end",
+];
 /// What takes a CPU away, recorded on isolated ones.
 const INTERRUPTIONS: &[&str] = &[
     "irq/softirq_entry",
@@ -83,6 +104,14 @@ pub fn tracepoints(questions: &[Question], isolated: &CpuSet) -> Vec<Tracepoint>
     chosen.into_iter().map(tracepoint).collect()
 }
 
+/// The tracepoints of a recording that is kept: those of all questions, and what its readers use besides.
+#[must_use]
+pub fn recorded_tracepoints(isolated: &CpuSet) -> Vec<Tracepoint> {
+    let mut chosen = tracepoints(&Question::ALL, isolated);
+    chosen.extend(RECORDED.iter().map(|&name| Tracepoint { name, filter: None }));
+    chosen
+}
+
 /// Which events of a tracepoint are needed: on isolated CPUs all of them, elsewhere what a question asks for.
 fn filter(name: &str, questions: &[Question], isolated: &CpuSet) -> Option<String> {
     let asked = |question| questions.contains(&question);
@@ -128,7 +157,7 @@ fn ranges(cpus: &CpuSet) -> Vec<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{INTERRUPTIONS, tracepoints};
+    use super::{INTERRUPTIONS, RECORDED, recorded_tracepoints, tracepoints};
     use crate::question::Question;
     use quietcore_core::CpuSet;
 
@@ -187,10 +216,13 @@ mod tests {
         };
         let all = names(&Question::ALL, "1");
         assert!(INTERRUPTIONS.iter().all(|name| all.contains(name)), "{all:?}");
-        let mut once = all.clone();
+        let recorded = recorded_tracepoints(&"1".parse().expect("a list"));
+        let recorded: Vec<_> = recorded.into_iter().map(|tracepoint| tracepoint.name).collect();
+        assert_eq!(recorded, [all.clone(), RECORDED.to_vec()].concat());
+        let mut once = recorded.clone();
         once.sort_unstable();
         once.dedup();
-        assert_eq!((once.len(), all[0]), (all.len(), "ipi/ipi_send_cpu"));
+        assert_eq!((once.len(), all[0]), (recorded.len(), "ipi/ipi_send_cpu"));
         let without = [names(&Question::ALL, ""), names(&[Question::RealTime], "1")].concat();
         assert!(!without.iter().any(|name| name.starts_with("irq_vectors/")), "{without:?}");
     }

@@ -19,7 +19,7 @@ mod tracefs;
 
 pub use affinity::run_on;
 pub use disturbance::OwnDisturbance;
-pub use events::{Tracepoint, tracepoints};
+pub use events::{Tracepoint, recorded_tracepoints, tracepoints};
 pub use pages::LiveText;
 pub use recording::{BufferCounts, Recording};
 pub use tracefs::{LiveError, Tracefs};
