@@ -148,7 +148,7 @@ fi
 # 5. A recording that is kept: it gives what it says it holds, and a signal ends it early.
 check "record keeps a recording" "$quietcore" record "$folder/kept.txt.zst" --for 2s --isolated 1 --json
 "$quietcore" record "$folder/kept.txt.zst" --for 2s --isolated 1 --json >"$folder/kept.json" 2>/dev/null
-"$quietcore" explain "$folder/kept.txt.zst" --json --exit-zero >"$folder/explained.json"
+"$quietcore" explain "$folder/kept.txt.zst" --json >"$folder/explained.json"
 check "explain reads what record kept" python3 -c '
 import json, sys
 kept, explained = (json.load(open(path)) for path in sys.argv[1:])
@@ -180,8 +180,8 @@ if perf record -q -a -e timer:timer_start -o "$folder/try.data" true >/dev/null 
         echo "cpus=$(getconf _NPROCESSORS_CONF)"
         perf script --ns -i "$folder/perf.data" 2>/dev/null
     } >"$folder/perf.txt"
-    "$quietcore" explain "$folder/perf.data" --json --exit-zero --isolated 1 >"$folder/perf.json"
-    "$quietcore" explain "$folder/perf.txt" --json --exit-zero --isolated 1 --kernel "$(uname -r)" \
+    "$quietcore" explain "$folder/perf.data" --json --isolated 1 >"$folder/perf.json"
+    "$quietcore" explain "$folder/perf.txt" --json --isolated 1 --kernel "$(uname -r)" \
         >"$folder/text.json"
     check "perf.data gives the report of perf script" cmp "$folder/perf.json" "$folder/text.json"
     check "it has events, and names of functions" python3 -c '

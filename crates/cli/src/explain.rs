@@ -11,7 +11,7 @@ use crate::reader;
 use crate::signals::SignalFlag;
 use crate::sinks::{SinkFiles, Sinks};
 use crate::text::{self, Page};
-use quietcore_explain::{ExplainOptions, Explanation, Facts, Severity};
+use quietcore_explain::{Crossing, ExplainOptions, Explanation, Facts, Threshold};
 use quietcore_trace::{Header, KernelRelease, Progress, Question, TraceReader, visible, visible_path};
 use serde::Serialize;
 use std::io::Read;
@@ -21,11 +21,24 @@ use std::time::Duration;
 /// How many lines are read between two looks at the progress display.
 const LINES_PER_TURN: u64 = 200_000;
 
+/// A threshold, held against the report.
+#[derive(Debug, Serialize)]
+pub(crate) struct CheckedThreshold {
+    threshold: String,
+    /// `null` where the figure was not recorded.
+    crossed: Option<bool>,
+    /// The figure beyond it, in words.
+    figure: Option<String>,
+}
+
 /// A report with what only a live recording has.
 #[derive(Serialize)]
 pub(crate) struct LiveExplanation {
     #[serde(flatten)]
     pub(crate) report: Explanation,
+    /// What `--fail-on` asked, and what came of it; left out without it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) fail_on: Vec<CheckedThreshold>,
     /// `null` for a file, and in a PID namespace, where the trace names our threads otherwise.
     pub(crate) own_disturbance: Option<Own>,
 }
@@ -33,7 +46,9 @@ pub(crate) struct LiveExplanation {
 pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {
     match (&args.trace, args.live) {
         (Some(path), _) => {
-            let explanation = LiveExplanation { report: explain_file(args, path)?, own_disturbance: None };
+            let report = explain_file(args, path)?;
+            let explanation =
+                LiveExplanation { fail_on: checked(args, &report), report, own_disturbance: None };
             show(args, &visible_path(path), &explanation)
         }
         (None, Some(span)) => explain_live(args, span),
@@ -84,7 +99,8 @@ fn explain_live(args: &ExplainArgs, span: Duration) -> Result<CommandOutcome, Cl
     let facts = host::facts();
     let options = live_options(args, &facts);
     let request = request(args, span, &facts);
-    let (explanation, interrupted) = record(&request, options, SinkFiles::open(args)?, &interrupt)?;
+    let (mut explanation, interrupted) = record(&request, options, SinkFiles::open(args)?, &interrupt)?;
+    explanation.fail_on = checked(args, &explanation.report);
     let outcome = show(args, "--live", &explanation)?;
     Ok(if interrupted { CommandOutcome::Interrupted } else { outcome })
 }
@@ -148,7 +164,8 @@ fn record(
         report.warnings.extend(warning);
         report.incomplete.extend(incomplete);
     })?;
-    Ok((LiveExplanation { report, own_disturbance: recorded.own }, recorded.interrupted))
+    let explanation = LiveExplanation { report, fail_on: Vec::new(), own_disturbance: recorded.own };
+    Ok((explanation, recorded.interrupted))
 }
 
 /// The chosen questions, all five by default.
@@ -206,14 +223,44 @@ fn kernel_option(args: &ExplainArgs) -> Result<Option<KernelRelease>, CliError> 
 
 /// Prints the report and says what it found.
 fn show(args: &ExplainArgs, name: &str, explanation: &LiveExplanation) -> Result<CommandOutcome, CliError> {
-    let LiveExplanation { report, own_disturbance } = explanation;
+    let LiveExplanation { report, own_disturbance, fail_on } = explanation;
     if args.json {
         output::print_json(explanation)?;
     } else {
         Page::print(|page| text::explanation(page, name, report, own_disturbance.as_ref()))?;
     }
-    let found = report.findings.iter().any(|finding| finding.severity >= Severity::Warning);
-    Ok(if found && !args.exit_zero { CommandOutcome::Found } else { CommandOutcome::Fine })
+    verdict(fail_on)
+}
+
+/// Holds the thresholds against a report.
+fn checked(args: &ExplainArgs, report: &Explanation) -> Vec<CheckedThreshold> {
+    let check = |threshold: &Threshold| {
+        let (crossed, figure) = match threshold.check(report) {
+            Crossing::Crossed(figure) => (Some(true), Some(threshold.shown(figure))),
+            Crossing::Within => (Some(false), None),
+            Crossing::Unknown => (None, None),
+        };
+        CheckedThreshold { threshold: threshold.to_string(), crossed, figure }
+    };
+    args.fail_on.iter().map(check).collect()
+}
+
+/// Says which thresholds are crossed. One whose figure was not recorded is an error: it would pass in
+/// silence.
+fn verdict(fail_on: &[CheckedThreshold]) -> Result<CommandOutcome, CliError> {
+    let crossed = fail_on.iter().filter_map(|it| Some((&it.threshold, it.figure.as_ref()?)));
+    let crossed: Vec<_> = crossed.map(|(it, figure)| format!("{it} (it is {figure})")).collect();
+    if !crossed.is_empty() {
+        output::say(&format!("failed: {}", crossed.join(", ")));
+    }
+    let unknown: Vec<_> = fail_on.iter().filter(|it| it.crossed.is_none()).map(|it| &*it.threshold).collect();
+    if !unknown.is_empty() {
+        let unknown = unknown.join(", ");
+        return Err(CliError::Usage(format!(
+            "--fail-on {unknown}: the input does not have the events for it"
+        )));
+    }
+    Ok(if crossed.is_empty() { CommandOutcome::Fine } else { CommandOutcome::Found })
 }
 
 #[cfg(test)]

@@ -37,14 +37,25 @@ fn with_input(args: &[&str], input: &[u8]) -> Output {
     child.wait_with_output().expect("quietcore ends")
 }
 
-/// Goal: 0 fine, 1 found, 2 error; `--exit-zero` turns 1 into 0.
+/// Goal: 0 fine, 1 found, 2 error; `--exit-zero` turns 1 into 0, and explain finds what --fail-on asks.
 #[test]
 fn exit_codes_say_what_happened() {
     for (args, code) in [
         (vec!["explain", "recordings/g61-c16-iso.txt.zst"], 0),
-        (vec!["explain", "recordings/g612-c16-iso.txt.zst"], 1),
-        (vec!["explain", "recordings/g612-c16-iso.txt.zst", "--json"], 1),
-        (vec!["explain", "recordings/g612-c16-iso.txt.zst", "--exit-zero"], 0),
+        (vec!["explain", "recordings/g612-c16-iso.txt.zst"], 0),
+        (vec!["explain", "recordings/g612-c16-iso.txt.zst", "--fail-on", "foreign>0"], 1),
+        (
+            vec![
+                "explain",
+                "recordings/g612-c16-iso.txt.zst",
+                "--fail-on",
+                "foreign>9999,lost_events>0",
+                "--json",
+            ],
+            0,
+        ),
+        (vec!["explain", "recordings/g612-c16-iso.txt.zst", "--fail-on", "rt_delay_max>1us"], 2),
+        (vec!["explain", "recordings/g612-c16-iso.txt.zst", "--fail-on", "foreign"], 2),
         (vec!["explain", "no/such/file"], 2),
         (vec!["explain", "recordings"], 2),
         (vec!["explain", "LICENSE-MIT"], 2),

@@ -32,9 +32,11 @@ mod figures;
 mod finding;
 mod findings;
 mod host;
+mod threshold;
 
 pub use doctor::{Examination, examine};
 pub use export::openmetrics;
 pub use figures::*;
 pub use finding::{Evidence, Finding, Severity};
 pub use host::Facts;
+pub use threshold::{Crossing, Threshold};

@@ -149,12 +149,17 @@ pub fn open_bytes(name: &str, bytes: &'static [u8]) -> Result<Box<dyn Read>, Ope
     decompress(path, bytes, EXPANSION_MAX)
 }
 
+/// A command about `path`, safe to type.
+fn naming(path: &Path, command: &str) -> String {
+    command.replace("FILE", &shell_word(&path.to_string_lossy()))
+}
+
 /// The text of a binary file, or why there is none; its commands name the file.
 fn binary(path: &Path, text: io::Result<impl Read + 'static>) -> Result<Box<dyn Read>, OpenError> {
     match text {
         Ok(text) => Ok(Box::new(text)),
         Err(error) => {
-            let what = error.to_string().replace("FILE", &shell_word(&path.to_string_lossy()));
+            let what = naming(path, &error.to_string());
             Err(OpenError::Io { path: path.to_owned(), error: io::Error::new(error.kind(), what) })
         }
     }
@@ -169,7 +174,7 @@ fn decompress(
     let mut front = Vec::with_capacity(PROBE_BYTES);
     source.by_ref().take(PROBE_BYTES as u64).read_to_end(&mut front).map_err(failed)?;
     let convert = |kind, remedy: &str| {
-        let remedy = remedy.replace("FILE", &shell_word(&path.to_string_lossy()));
+        let remedy = naming(path, remedy);
         Err(OpenError::Convert { path: path.to_owned(), kind, remedy })
     };
     if front.starts_with(PERF_DATA_BIG_ENDIAN_MAGIC) {

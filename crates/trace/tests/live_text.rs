@@ -100,7 +100,7 @@ fn the_text_is_the_kernels() {
         let theirs = comparable(line, &mut kernels_objects);
         let own = comparable(own_line, &mut objects);
         assert_eq!(own.rest, theirs.rest, "\n{own_line}\n{line}");
-        // Others rename themselves meanwhile, and the kernel says the last name; ours have their maker's first.
+        // Others rename themselves meanwhile; ours have the name of their maker at first.
         if (theirs.comm.starts_with("a b:") || theirs.comm == "<idle>") && own.comm != "the_text_is_the" {
             assert_eq!(own.comm, theirs.comm, "\n{own_line}\n{line}");
             named += 1;

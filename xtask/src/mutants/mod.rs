@@ -8,6 +8,7 @@
 
 mod around;
 mod bases;
+mod binary;
 mod boundaries;
 mod c_abi;
 mod choice;
@@ -83,6 +84,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("figures of whatif", simulated::WHATIF),
     ("figures and verdicts of the lab", simulated::LAB),
     ("files, hostile input and terminals", files::FILES),
+    ("pages of the kernel and files of other tools", binary::BINARY),
 ];
 
 /// Runs the chosen mutants, each killer `times` times, and as often on the unchanged tree before.

@@ -4,6 +4,7 @@ pub(crate) mod value;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use quietcore_core::CpuSet;
+use quietcore_explain::Threshold;
 use quietcore_trace::Question;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,11 @@ pub(crate) const DEFAULT_BUFFER_KIB: u32 = 4096;
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 a finding of severity warning or above (with --exit-zero
 0, too); 2 an error; 130 interrupted. No command writes a kernel setting:
+changes are printed.";
+
+const EXPLAIN_EXIT_CODES: &str = "\
+Exit codes: 0 explained, whatever was found; 1 a figure is beyond a limit of
+--fail-on; 2 an error; 130 interrupted. No command writes a kernel setting:
 changes are printed.";
 
 const VERIFY_EXIT_CODES: &str = "\
@@ -112,7 +118,7 @@ pub(crate) struct ExpansionArgs {
 
 /// A file or the running kernel: one of them, and what belongs to a recording goes with the kernel only.
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXPLAIN_EXIT_CODES)]
 #[command(group(ArgGroup::new("input").required(true).args(["trace", "live"])))]
 pub(crate) struct ExplainArgs {
     /// A trace: text of tracefs, `trace-cmd report` or `perf script` (or a .gz, .xz, .zst of it), a
@@ -148,9 +154,10 @@ pub(crate) struct ExplainArgs {
     /// Print JSON instead of text (docs/reference/explain-json.md)
     #[arg(long)]
     pub(crate) json: bool,
-    /// Exit with 0 even when there are findings
-    #[arg(long)]
-    pub(crate) exit_zero: bool,
+    /// Exit with 1 if a figure is beyond its limit, as 'foreign>0,rt_delay_p99>50us' (counts, counts per
+    /// second as foreign/s>1, spans; docs/reference/explain-json.md has the names)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(Threshold))]
+    pub(crate) fail_on: Vec<Threshold>,
 }
 
 #[derive(Debug, Args)]

@@ -177,7 +177,7 @@ mod tests {
     /// Goal: elsewhere only what a question needs is recorded, on isolated CPUs everything. Method: each
     /// filtered tracepoint, asked for by one question, by two, with and without isolated CPUs.
     #[test]
-    fn what_nobody_asks_for_is_not_recorded() {
+    fn what_is_not_asked_for_is_not_recorded() {
         use Question::{EmptySoftirqs, Isolation, RealTime};
         for (questions, isolated, name, expected) in [
             (&[RealTime][..], "", "sched/sched_waking", "prio < 100"),

@@ -1,0 +1,201 @@
+//! Mutants of what reads the kernel's own pages and the files of other tools: times, order, losses, names,
+//! bounds.
+
+use super::killer::Killer::Test;
+use super::killer::Mutant;
+use super::killer::Suite::{CommandUnits, TraceUnits};
+
+const PAGE: &str = "crates/trace/src/binary/page.rs";
+const RING_TEXT: &str = "crates/trace/src/binary/ring_text.rs";
+const EXPRESSION: &str = "crates/trace/src/binary/expression.rs";
+const PARSER: &str = "crates/trace/src/binary/expression_parser.rs";
+const PRINT: &str = "crates/trace/src/binary/print.rs";
+const NAMES: &str = "crates/trace/src/binary/names.rs";
+const PERF: &str = "crates/trace/src/binary/perf/mod.rs";
+
+pub(super) const BINARY: &[Mutant] = &[
+    Mutant {
+        name: "event-at-the-pages-time",
+        rule: "an event is so much later than the one before it",
+        file: PAGE,
+        right: "self.at = self.at.wrapping_add(delta);",
+        wrong: "self.at = self.at.wrapping_add(delta & 0);",
+        killers: &[Test(TraceUnits, "binary::page::tests::every_kind_of_event_is_read")],
+    },
+    Mutant {
+        name: "discarded-is-an-event",
+        rule: "what the kernel discarded is no event",
+        file: PAGE,
+        right: "if kind != PADDING {",
+        wrong: "if kind <= PADDING {",
+        killers: &[Test(TraceUnits, "binary::page::tests::every_kind_of_event_is_read")],
+    },
+    Mutant {
+        name: "loss-without-a-count",
+        rule: "events were lost, whether or not the kernel says how many",
+        file: PAGE,
+        right: "if word & LOST == 0 {",
+        wrong: "if word & LOST_COUNT == 0 {",
+        killers: &[Test(TraceUnits, "binary::page::tests::losses_are_told")],
+    },
+    Mutant {
+        name: "stamp-goes-back",
+        rule: "a time stamp whose high bits changed is not before the event before it",
+        file: PAGE,
+        right: "if moment < at {",
+        wrong: "if moment > at && at == 0 {",
+        killers: &[Test(TraceUnits, "binary::page::tests::a_time_stamp_goes_on_from_the_time_before")],
+    },
+    Mutant {
+        name: "beyond-the-page",
+        rule: "an event that ends behind its page is told",
+        file: PAGE,
+        right: "if bytes.end > self.end {",
+        wrong: "if bytes.end > self.bytes.len() + 4096 {",
+        killers: &[Test(TraceUnits, "binary::page::tests::a_damaged_page_is_told")],
+    },
+    Mutant {
+        name: "cpu-by-cpu",
+        rule: "events of all CPUs come in the order of their times",
+        file: RING_TEXT,
+        right: "coming.push(Reverse((event.at, index)));",
+        wrong: "coming.push(Reverse((event.at & 1, index)));",
+        killers: &[Test(TraceUnits, "binary::ring_text::tests::events_come_in_order")],
+    },
+    Mutant {
+        name: "printed-too-early",
+        rule: "what may not be the next event waits",
+        file: RING_TEXT,
+        right: "Some(&Reverse((at, index))) if at <= until => {",
+        wrong: "Some(&Reverse((at, index))) if at <= until.max(at) => {",
+        killers: &[Test(TraceUnits, "binary::ring_text::tests::what_may_not_be_the_next_waits")],
+    },
+    Mutant {
+        name: "loss-of-an-empty-page",
+        rule: "what was lost is told even if a page without events lies between",
+        file: RING_TEXT,
+        right: "cpu.lost = cpu.lost.or(lost);",
+        wrong: "cpu.lost = lost.filter(|lost| lost.count.is_some());",
+        killers: &[Test(TraceUnits, "binary::ring_text::tests::losses_stand_where_they_happened")],
+    },
+    Mutant {
+        name: "unsigned-as-signed",
+        rule: "one unsigned operand makes both of them unsigned",
+        file: EXPRESSION,
+        right: "let is_signed = left.is_signed && right.is_signed;",
+        wrong: "let is_signed = left.is_signed || right.is_signed;",
+        killers: &[Test(TraceUnits, "binary::expression_parser::tests::numbers_have_several_forms")],
+    },
+    Mutant {
+        name: "both-sides-asked",
+        rule: "what is not chosen is not asked",
+        file: EXPRESSION,
+        right: "(Self::BothTrue, false) => return Some(CNumber::truth(false)),",
+        wrong: "(Self::BothTrue, false) if left.is_signed && left.bits != 0 => return None,",
+        killers: &[Test(TraceUnits, "binary::expression_parser::tests::what_is_not_chosen_is_not_asked")],
+    },
+    Mutant {
+        name: "and-binds-more",
+        rule: "operators bind as in C",
+        file: PARSER,
+        right: "\"&\" => (CBinary::And, 4),",
+        wrong: "\"&\" => (CBinary::And, 6),",
+        killers: &[Test(TraceUnits, "binary::expression_parser::tests::operators_bind_as_in_c")],
+    },
+    Mutant {
+        name: "operators-without-bounds",
+        rule: "no format makes an expression deep without bounds",
+        file: PARSER,
+        right: "if self.operators > OPERATORS_MAX {",
+        wrong: "if self.operators > 100 * OPERATORS_MAX {",
+        killers: &[Test(TraceUnits, "binary::expression_parser::tests::depth_is_bounded")],
+    },
+    Mutant {
+        name: "width-without-bounds",
+        rule: "no width makes a line without bounds",
+        file: PRINT,
+        right: "width: width.min(WIDTH_MAX),",
+        wrong: "width,",
+        killers: &[Test(TraceUnits, "binary::print::tests::widths_are_bounded")],
+    },
+    Mutant {
+        name: "name-of-the-one-before",
+        rule: "an address far behind every function has no name",
+        file: NAMES,
+        right: "(offset < FUNCTION_BYTES_MAX).then_some(",
+        wrong: "(offset < u64::MAX).then_some(",
+        killers: &[Test(TraceUnits, "binary::names::tests::a_hole_between_functions_has_no_name")],
+    },
+    Mutant {
+        name: "address-is-told",
+        rule: "a recording does not tell where objects of the kernel are",
+        file: NAMES,
+        right: "Some(hidden_by) if address != 0 => hidden_by.hash_one(address),",
+        wrong: "Some(_) if address != 0 => address,",
+        killers: &[Test(TraceUnits, "binary::names::tests::a_hidden_address_is_not_told")],
+    },
+    Mutant {
+        name: "first-of-several-buffers",
+        rule: "of several buffers with events the user chooses",
+        file: "crates/trace/src/binary/dat/mod.rs",
+        right: "        1 => Ok(full.remove(0)),",
+        wrong: "        1 | 2 => Ok(full.remove(0)),",
+        killers: &[Test(TraceUnits, "binary::dat::tests::an_instance_is_read")],
+    },
+    Mutant {
+        name: "round-not-awaited",
+        rule: "an event is printed when no later round can have an earlier one",
+        file: PERF,
+        right: "self.until = self.latest_before;",
+        wrong: "self.until = self.latest;",
+        killers: &[Test(TraceUnits, "binary::perf::tests::events_come_in_order")],
+    },
+    Mutant {
+        name: "waits-without-bounds",
+        rule: "memory for events that wait is bounded",
+        file: PERF,
+        right: "if first.key().0 > self.until && self.bytes <= WAITING_BYTES_MAX {",
+        wrong: "if first.key().0 > self.until {",
+        killers: &[Test(TraceUnits, "binary::perf::tests::what_waits_is_bounded")],
+    },
+    Mutant {
+        name: "names-of-another-boot",
+        rule: "names are those of the running kernel only where its functions are where they were",
+        file: PERF,
+        right: "names.address(&place.name) == Some(place.address);",
+        wrong: "names.address(&place.name) != Some(0);",
+        killers: &[Test(TraceUnits, "binary::perf::tests::functions_have_names_while_their_kernel_runs")],
+    },
+    Mutant {
+        name: "ended-task-is-no-line",
+        rule: "a line of perf whose task has ended is read",
+        file: "crates/trace/src/line.rs",
+        right: "map_or((pid, rest), |rest| (-pid, rest));",
+        wrong: "map_or((pid, rest), |_| (-pid, rest));",
+        killers: &[Test(TraceUnits, "line::tests::lines_of_perf_read_alike")],
+    },
+    Mutant {
+        name: "softirqs-left-out",
+        rule: "the kernel leaves out no event that a question needs",
+        file: "crates/trace/src/live/events.rs",
+        right: "\"(vec >= 2 && vec <= 5)\"",
+        wrong: "\"(vec >= 2 && vec <= 4)\"",
+        killers: &[Test(TraceUnits, "live::events::tests::what_is_not_asked_for_is_not_recorded")],
+    },
+    Mutant {
+        name: "unseen-untold",
+        rule: "events that the kernel kept and were not seen are told",
+        file: "crates/cli/src/live.rs",
+        right: "counts.read + counts.left != of(*cpu)",
+        wrong: "counts.read + counts.left < of(*cpu)",
+        killers: &[Test(CommandUnits, "live::tests::events_that_were_not_seen_are_told")],
+    },
+    Mutant {
+        name: "kept-in-part",
+        rule: "what is read of a recording is kept, whole",
+        file: "crates/cli/src/kept.rs",
+        right: "file.write(&buffer[..count])",
+        wrong: "file.write(&buffer[..count.min(10)])",
+        killers: &[Test(CommandUnits, "kept::tests::what_is_read_is_kept")],
+    },
+];
