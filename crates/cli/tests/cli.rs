@@ -225,7 +225,7 @@ fn the_files_besides_the_report_are_of_the_same_recording() {
     let [perfetto, metrics] = ["t.pftrace", "m.prom"].map(|name| folder.join(name).display().to_string());
     let trace = "recordings/g612-c16-iso.txt.zst";
     let output = quietcore(&["explain", trace, "--perfetto", &perfetto, "--openmetrics", &metrics]);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let metrics = std::fs::read_to_string(metrics).expect("it was written");
     assert!(metrics.contains("\nquietcore_foreign_expiries 74\n"), "{metrics}");
     assert!(metrics.ends_with("# EOF\n"), "{metrics}");
