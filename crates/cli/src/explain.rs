@@ -11,15 +11,17 @@ use crate::reader;
 use crate::signals::SignalFlag;
 use crate::sinks::{SinkFiles, Sinks};
 use crate::text::{self, Page};
-use quietcore_explain::{Crossing, ExplainOptions, Explanation, Facts, Threshold};
+use quietcore_core::CpuSet;
+use quietcore_explain::{Crossing, ExplainOptions, Explanation, Facts, Threshold, named_figures};
 use quietcore_trace::{Header, KernelRelease, Progress, Question, TraceReader, visible, visible_path};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How many lines are read between two looks at the progress display.
-const LINES_PER_TURN: u64 = 200_000;
+pub(crate) const LINES_PER_TURN: u64 = 200_000;
 
 /// A threshold, held against the report.
 #[derive(Debug, Serialize)]
@@ -36,6 +38,8 @@ pub(crate) struct CheckedThreshold {
 pub(crate) struct LiveExplanation {
     #[serde(flatten)]
     pub(crate) report: Explanation,
+    /// The report's figures that have a name for gates and comparisons.
+    pub(crate) figures: BTreeMap<&'static str, Option<u64>>,
     /// What `--fail-on` asked, and what came of it; left out without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) fail_on: Vec<CheckedThreshold>,
@@ -43,12 +47,18 @@ pub(crate) struct LiveExplanation {
     pub(crate) own_disturbance: Option<Own>,
 }
 
+impl LiveExplanation {
+    pub(crate) fn new(report: Explanation, fail_on: Vec<CheckedThreshold>, own: Option<Own>) -> Self {
+        Self { figures: named_figures(&report), report, fail_on, own_disturbance: own }
+    }
+}
+
 pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {
     match (&args.trace, args.live) {
         (Some(path), _) => {
             let report = explain_file(args, path)?;
-            let explanation =
-                LiveExplanation { fail_on: checked(args, &report), report, own_disturbance: None };
+            let fail_on = checked(args, &report);
+            let explanation = LiveExplanation::new(report, fail_on, None);
             show(args, &visible_path(path), &explanation)
         }
         (None, Some(span)) => explain_live(args, span),
@@ -164,7 +174,7 @@ fn record(
         report.warnings.extend(warning);
         report.incomplete.extend(incomplete);
     })?;
-    let explanation = LiveExplanation { report, fail_on: Vec::new(), own_disturbance: recorded.own };
+    let explanation = LiveExplanation::new(report, Vec::new(), recorded.own);
     Ok((explanation, recorded.interrupted))
 }
 
@@ -186,15 +196,28 @@ fn recorded_options(header: &Header) -> ExplainOptions {
     }
 }
 
-/// The isolated set: `--isolated`, else the recording's list, else the host's.
+/// What is known of a file, and what was typed.
 fn options(
     args: &ExplainArgs,
     path: &Path,
     header: &Header,
     host: impl FnOnce() -> Facts,
 ) -> Result<ExplainOptions, CliError> {
+    let mut options = options_of_file(args.isolated.as_ref(), path, header, host)?;
+    options.kernel = kernel_option(args)?.or(options.kernel);
+    options.identities_max = args.max_identities;
+    Ok(options)
+}
+
+/// The isolated set: what was typed, else the recording's list, else the host's.
+pub(crate) fn options_of_file(
+    isolated: Option<&CpuSet>,
+    path: &Path,
+    header: &Header,
+    host: impl FnOnce() -> Facts,
+) -> Result<ExplainOptions, CliError> {
     let mut options = recorded_options(header);
-    if let Some(isolated) = &args.isolated {
+    if let Some(isolated) = isolated {
         options.isolated = isolated.clone();
         options.isolated_source = "option";
     } else if let Some(text) = &header.isolated_unreadable {
@@ -207,8 +230,6 @@ fn options(
         options.isolated = host().domain_isolated();
         options.isolated_source = "host";
     }
-    options.kernel = kernel_option(args)?.or(options.kernel);
-    options.identities_max = args.max_identities;
     Ok(options)
 }
 
@@ -223,7 +244,7 @@ fn kernel_option(args: &ExplainArgs) -> Result<Option<KernelRelease>, CliError> 
 
 /// Prints the report and says what it found.
 fn show(args: &ExplainArgs, name: &str, explanation: &LiveExplanation) -> Result<CommandOutcome, CliError> {
-    let LiveExplanation { report, own_disturbance, fail_on } = explanation;
+    let LiveExplanation { report, own_disturbance, fail_on, .. } = explanation;
     if args.json {
         output::print_json(explanation)?;
     } else {

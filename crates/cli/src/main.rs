@@ -11,6 +11,7 @@ mod atomic_file;
 mod calibrate;
 mod cat;
 mod check_up;
+mod diff;
 mod doctor;
 mod error;
 mod explain;
@@ -87,6 +88,7 @@ fn run(cli: &Cli) -> Result<CommandOutcome, CliError> {
         None => check_up::run(&cli.check_up),
         Some(CliVerb::Doctor(args)) => doctor::run(args),
         Some(CliVerb::Explain(args)) => explain::run(args),
+        Some(CliVerb::Diff(args)) => diff::run(args),
         Some(CliVerb::Record(args)) => record::run(args),
         Some(CliVerb::Verify(args)) => verify::run(args),
         Some(CliVerb::Whatif(args)) => whatif::run(args),

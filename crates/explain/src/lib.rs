@@ -32,6 +32,7 @@ mod figures;
 mod finding;
 mod findings;
 mod host;
+mod named_figures;
 mod threshold;
 
 pub use doctor::{Examination, examine};
@@ -39,4 +40,5 @@ pub use export::openmetrics;
 pub use figures::*;
 pub use finding::{Evidence, Finding, Severity};
 pub use host::Facts;
+pub use named_figures::{FigureUnit, figure_names, named_figures};
 pub use threshold::{Crossing, Threshold};

@@ -1,16 +1,17 @@
 //! Thresholds for figures: what makes a report fail, as `foreign>0` or `rt_delay_p99>50us`.
 //!
-//! Decides which figures have names here, what a threshold means where a figure was not recorded (it cannot
-//! be told, which is an error and no pass) and where it has no sample (nothing is above or below it).
+//! Decides what a threshold means where a figure was not recorded (it cannot be told, which is an error and
+//! no pass) and where it has no sample (nothing is above or below it).
 
-use crate::figures::{Explanation, Interruption};
+use crate::figures::Explanation;
+use crate::named_figures::{FIGURES, FigureUnit, FigureValue, ReportFigure};
 use std::fmt;
 use std::str::FromStr;
 
 /// A figure, a comparison and a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    figure: &'static NamedFigure,
+    figure: &'static ReportFigure,
     /// The figure is divided by the seconds of the recording.
     is_per_second: bool,
     is_above: bool,
@@ -27,97 +28,6 @@ pub enum Crossing {
     Within,
     /// The figure was not recorded.
     Unknown,
-}
-
-/// A figure that a threshold can name.
-#[derive(Debug)]
-struct NamedFigure {
-    name: &'static str,
-    kind: FigureKind,
-    value: fn(&Explanation) -> FigureValue,
-}
-
-impl PartialEq for NamedFigure {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FigureKind {
-    Count,
-    Span,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum FigureValue {
-    Known(u64),
-    NoSample,
-    NotRecorded,
-}
-
-impl From<Option<u64>> for FigureValue {
-    fn from(figure: Option<u64>) -> Self {
-        figure.map_or(Self::NotRecorded, Self::Known)
-    }
-}
-
-/// Of so many kinds is what takes CPUs away: devices, the processor, softirqs, NMIs.
-const SOURCES: usize = 4;
-
-/// All of them, in the order in which they are listed.
-static FIGURES: [NamedFigure; 16] = [
-    count("foreign", |report| report.foreign.total.into()),
-    count("pulled", |report| report.foreign.pulled.into()),
-    count("placed", |report| report.foreign.placed.into()),
-    count("foreign_hrtimers", |report| report.hrtimers.foreign.into()),
-    count("remote", |report| report.remote.total.into()),
-    count("ping_pongs", |report| report.ping_pong.count.into()),
-    count("watchdogs_off", |report| report.hrtimers.qdisc_watchdog.off_arming_cpu.into()),
-    count("empty_softirqs", |report| report.softirq.timer_empty.into()),
-    count("rt_behind_softirq", |report| report.rt_wakeups.behind_softirq.into()),
-    span("rt_delay_p50", |report| delay(report, report.rt_wakeups.delay_ns.p50)),
-    span("rt_delay_p99", |report| delay(report, report.rt_wakeups.delay_ns.p99)),
-    span("rt_delay_max", |report| delay(report, report.rt_wakeups.delay_ns.max)),
-    count("interruptions", |report| interruptions(report, |rows| rows.iter().map(|row| row.count).sum())),
-    span("interruption_p99", |report| longest(report, |row| row.p99_ns)),
-    span("interruption_max", |report| longest(report, |row| row.max_ns)),
-    count("lost_events", |report| FigureValue::Known(report.lost_events)),
-];
-
-const fn count(name: &'static str, value: fn(&Explanation) -> FigureValue) -> NamedFigure {
-    NamedFigure { name, kind: FigureKind::Count, value }
-}
-
-const fn span(name: &'static str, value: fn(&Explanation) -> FigureValue) -> NamedFigure {
-    NamedFigure { name, kind: FigureKind::Span, value }
-}
-
-fn delay(report: &Explanation, delay: Option<u64>) -> FigureValue {
-    match (report.rt_wakeups.behind_softirq, delay) {
-        (None, _) => FigureValue::NotRecorded,
-        (Some(_), None) => FigureValue::NoSample,
-        (Some(_), Some(delay)) => FigureValue::Known(delay),
-    }
-}
-
-/// A figure of all rows about what takes CPUs away; no source of them was recorded where none is.
-fn interruptions(report: &Explanation, figure: fn(&[Interruption]) -> u64) -> FigureValue {
-    let missing = report.not_recorded.iter().filter(|path| path.starts_with("interruptions.")).count();
-    if missing == SOURCES {
-        return FigureValue::NotRecorded;
-    }
-    FigureValue::Known(figure(&report.interruptions))
-}
-
-fn longest(report: &Explanation, of: fn(&Interruption) -> Option<u64>) -> FigureValue {
-    match interruptions(report, |_| 0) {
-        FigureValue::Known(_) => {
-            let longest = report.interruptions.iter().filter_map(of).max();
-            longest.map_or(FigureValue::NoSample, FigureValue::Known)
-        }
-        unknown => unknown,
-    }
 }
 
 impl Threshold {
@@ -147,9 +57,9 @@ impl Threshold {
     #[must_use]
     pub fn shown(&self, figure: f64) -> String {
         match self.figure.kind {
-            FigureKind::Span => quietcore_core::Nanos(figure as u64).to_string(),
-            FigureKind::Count if self.is_per_second => format!("{figure:.1} per second"),
-            FigureKind::Count => format!("{figure}"),
+            FigureUnit::Span => quietcore_core::Nanos(figure as u64).to_string(),
+            FigureUnit::Count if self.is_per_second => format!("{figure:.1} per second"),
+            FigureUnit::Count => format!("{figure}"),
         }
     }
 }
@@ -177,21 +87,21 @@ impl FromStr for Threshold {
             let names: Vec<_> = Self::names().collect();
             format!("{name:?} is no figure; these are: {}", names.join(", "))
         })?;
-        if is_per_second && figure.kind == FigureKind::Span {
+        if is_per_second && figure.kind == FigureUnit::Span {
             return Err(format!("{name} is a span, which has no rate"));
         }
         let digits = limit.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
         let number = digits.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
         let number = number.ok_or_else(|| format!("{limit:?} is no limit; write a number, as 0 or 50us"))?;
         let limit = match (figure.kind, &limit[digits.len()..]) {
-            (FigureKind::Count, "") | (FigureKind::Span, "ns") => number,
-            (FigureKind::Span, "us") => number * 1e3,
-            (FigureKind::Span, "ms") => number * 1e6,
-            (FigureKind::Span, "s") => number * 1e9,
-            (FigureKind::Count, unit) => {
+            (FigureUnit::Count, "") | (FigureUnit::Span, "ns") => number,
+            (FigureUnit::Span, "us") => number * 1e3,
+            (FigureUnit::Span, "ms") => number * 1e6,
+            (FigureUnit::Span, "s") => number * 1e9,
+            (FigureUnit::Count, unit) => {
                 return Err(format!("{name} is a count, which has no unit {unit:?}"));
             }
-            (FigureKind::Span, _) => return Err(format!("{name} is a span; write ns, us, ms or s, as 50us")),
+            (FigureUnit::Span, _) => return Err(format!("{name} is a span; write ns, us, ms or s, as 50us")),
         };
         let is_above = text.as_bytes()[at] == b'>';
         Ok(Self { figure, is_per_second, is_above, limit, text: text.to_owned() })
@@ -200,7 +110,8 @@ impl FromStr for Threshold {
 
 #[cfg(test)]
 mod tests {
-    use super::{Crossing, Explanation, Interruption, Threshold};
+    use super::{Crossing, Explanation, Threshold};
+    use crate::figures::Interruption;
 
     fn threshold(text: &str) -> Threshold {
         text.parse().unwrap_or_else(|why| panic!("{text}: {why}"))

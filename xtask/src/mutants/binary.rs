@@ -1,9 +1,9 @@
-//! Mutants of what reads the kernel's own pages and the files of other tools: times, order, losses, names,
-//! bounds.
+//! Mutants of what reads the kernel's own pages and the files of other tools (times, order, losses, names,
+//! bounds), and of what is made of two of them.
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{CommandUnits, TraceUnits};
+use super::killer::Suite::{CommandUnits, ExplainUnits, TraceUnits};
 
 const PAGE: &str = "crates/trace/src/binary/page.rs";
 const RING_TEXT: &str = "crates/trace/src/binary/ring_text.rs";
@@ -178,8 +178,8 @@ pub(super) const BINARY: &[Mutant] = &[
         name: "softirqs-left-out",
         rule: "the kernel leaves out no event that a question needs",
         file: "crates/trace/src/live/events.rs",
-        right: "\"(vec >= 2 && vec <= 5)\"",
-        wrong: "\"(vec >= 2 && vec <= 4)\"",
+        right: "then(|| \"(vec >= 2 && vec <= 5)\".to_owned())",
+        wrong: "then(|| \"(vec >= 2 && vec <= 4)\".to_owned())",
         killers: &[Test(TraceUnits, "live::events::tests::what_is_not_asked_for_is_not_recorded")],
     },
     Mutant {
@@ -189,6 +189,22 @@ pub(super) const BINARY: &[Mutant] = &[
         right: "counts.read + counts.left != of(*cpu)",
         wrong: "counts.read + counts.left < of(*cpu)",
         killers: &[Test(CommandUnits, "live::tests::events_that_were_not_seen_are_told")],
+    },
+    Mutant {
+        name: "halves-forgotten",
+        rule: "what halves of a recording differ by is no difference",
+        file: "crates/cli/src/diff.rs",
+        right: "halves.map_or(0.0, |difference| 2.0 * difference / seconds);",
+        wrong: "halves.map_or(0.0, |difference| 0.0 * difference / seconds);",
+        killers: &[Test(CommandUnits, "diff::tests::a_difference_is_more_than_chance")],
+    },
+    Mutant {
+        name: "unrecorded-passes",
+        rule: "a threshold for what was not recorded is an error and no pass",
+        file: "crates/explain/src/threshold.rs",
+        right: "FigureValue::NotRecorded => return Crossing::Unknown,",
+        wrong: "FigureValue::NotRecorded => return Crossing::Within,",
+        killers: &[Test(ExplainUnits, "threshold::tests::what_was_not_recorded_cannot_be_told")],
     },
     Mutant {
         name: "kept-in-part",

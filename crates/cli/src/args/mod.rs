@@ -43,6 +43,7 @@ Look at this machine:
 
 Look at a recording:
   explain         Who disturbed which CPU, and what to change
+  diff            Compare two: did a change help?
   verify          Replay its timers in our wheel; name the first difference
   whatif          Replay its timers under another policy: pulls and wake-ups
   cat             Print it as text (decompresses; `-` reads standard input)
@@ -76,6 +77,8 @@ pub(crate) struct Cli {
 pub(crate) enum CliVerb {
     /// Explain a trace, or the running kernel: who disturbed which CPU, and what to change
     Explain(ExplainArgs),
+    /// Compare two recordings, or two reports: did a change help?
+    Diff(DiffArgs),
     /// Record the running kernel, to explain it later or elsewhere (root)
     Record(RecordArgs),
     /// Examine this host's configuration (no root, no tracing), or a copy of another host's
@@ -158,6 +161,22 @@ pub(crate) struct ExplainArgs {
     /// second as foreign/s>1, spans; docs/reference/explain-json.md has the names)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(Threshold))]
     pub(crate) fail_on: Vec<Threshold>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// A recording, or a report of `quietcore explain --json`
+    pub(crate) before: PathBuf,
+    /// Another one of the same load
+    pub(crate) after: PathBuf,
+    /// The CPUs that must stay quiet, as 1-7,9, or none [default: the recording's list, else the host's]
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub(crate) isolated: Option<CpuSet>,
+    #[command(flatten)]
+    pub(crate) expansion: ExpansionArgs,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -23,7 +23,7 @@ fn finding(id: &'static str, severity: Severity) -> Finding {
 fn live(findings: Vec<Finding>) -> LiveExplanation {
     let mut report = explanation();
     report.findings = findings;
-    LiveExplanation { report, fail_on: Vec::new(), own_disturbance: None }
+    LiveExplanation::new(report, Vec::new(), None)
 }
 
 /// Goal: everything about the running kernel has its own figure, beside what the host and the recordings say.

@@ -1,6 +1,7 @@
 //! Text for people: what each report looks like on a terminal.
 
 mod calibration;
+mod differences;
 #[cfg(test)]
 pub(crate) mod explanation_fixture;
 mod finding;
@@ -17,6 +18,7 @@ mod verification;
 mod whatif;
 
 pub(crate) use calibration::costs;
+pub(crate) use differences::differences;
 pub(crate) use finding::findings;
 pub(crate) use lab::{lab_row, lab_summary};
 pub(crate) use page::Page;
