@@ -1,7 +1,7 @@
 //! `quietcore netem relay` and `quietcore tc`, as two programs use them.
 
-use std::io::{BufRead, BufReader, Read};
-use std::net::UdpSocket;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -128,6 +128,16 @@ fn assert_tc_finds(name: &str, device: &str, file: &str) {
     }
 }
 
+/// What comes next. A machine that was stopped meanwhile interrupts a wait that has a time limit.
+fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> (usize, SocketAddr) {
+    loop {
+        match socket.recv_from(buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            received => return received.expect("it comes"),
+        }
+    }
+}
+
 /// Goal: two programs talk through the relay, tc shapes it, and the figures tell. Method: the whole of it: a
 /// script, datagrams, lines of tc, Ctrl-C.
 #[test]
@@ -159,11 +169,11 @@ fn two_programs_talk_and_tc_shapes_it() {
 
     let began = Instant::now();
     one.send_to(b"there", &to_a).expect("loopback takes it");
-    let (length, from) = other.recv_from(&mut buffer).expect("it comes");
+    let (length, from) = receive(&other, &mut buffer);
     assert_eq!((&buffer[..length], from.to_string()), (&b"there"[..], to_b.clone()));
     assert!(began.elapsed() >= Duration::from_millis(30), "the script delays it");
     other.send_to(b"back", &to_b).expect("loopback takes it");
-    let (length, from) = one.recv_from(&mut buffer).expect("it comes");
+    let (length, from) = receive(&one, &mut buffer);
     assert_eq!((&buffer[..length], from.to_string()), (&b"back"[..], to_a.clone()));
 
     let shown = output(&["tc", "-s", "qdisc", "show", "dev", &devices[0]]);
