@@ -51,4 +51,10 @@ while IFS= read -r line; do
     printf -v length '\\x%02x\\x%02x\\0\\0' $((${#line} & 255)) $((${#line} >> 8))
     printf "$length%s" "$line"
 done <tc_lines.txt >corpus/control/all
+# Binary files without the bytes that the targets put before them.
+mkdir -p corpus/trace_dat corpus/perf_data
+for file in ../crates/cli/tests/trace-cmd/*.dat; do
+    tail -c +11 "$file" >"corpus/trace_dat/$(basename "$file")"
+done
+tail -c +9 seeds-binary/perf.data >corpus/perf_data/perf.data
 find corpus -type f | wc -l | sed 's/$/ seeds/'

@@ -1,6 +1,7 @@
 //! What the fuzz targets assert, kept out of them so that a finding can be replayed by any of them.
 //!
 //! - `accounting`: a second, simple count of the lines of a trace;
+//! - `binary`: what must hold for any bytes as a binary file of another tool;
 //! - `figures`: what must hold between the figures of any report;
 //! - `trickle`: the same bytes in small pieces, as a pipe hands them out;
 //! - `grammar`: what must hold for any script of `tc`;
@@ -14,6 +15,7 @@
 //! Deliberately absent: what a figure should be; that is counted in `tests/independent_count.py`.
 
 pub mod accounting;
+pub mod binary;
 pub mod control;
 pub mod damage;
 pub mod disciplines;

@@ -5,6 +5,7 @@ use crate::expansion::EXPANSION_MAX;
 #[cfg(feature = "compression")]
 use crate::expansion::{Bounded, FileCompression};
 use crate::visible::{shell_word, visible_path};
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
@@ -138,15 +139,15 @@ fn folder(path: &Path) -> OpenError {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_bytes(name: &str, bytes: &'static [u8]) -> Result<Box<dyn Read>, OpenError> {
-    let path = Path::new(name);
+pub fn open_bytes(name: &str, bytes: impl Into<Cow<'static, [u8]>>) -> Result<Box<dyn Read>, OpenError> {
+    let (path, bytes) = (Path::new(name), bytes.into());
     if bytes.starts_with(TRACE_DAT_MAGIC) {
         return binary(path, read_trace_dat(bytes, EXPANSION_MAX));
     }
     if bytes.starts_with(PERF_DATA_MAGIC) {
         return binary(path, read_perf_data(bytes, RUNNING));
     }
-    decompress(path, bytes, EXPANSION_MAX)
+    decompress(path, Cursor::new(bytes), EXPANSION_MAX)
 }
 
 /// A command about `path`, safe to type.

@@ -1,6 +1,7 @@
 //! Numbers and texts of a binary file, read one after the other.
 
 use super::field::little_endian;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
@@ -43,6 +44,12 @@ impl ReadAt for [u8] {
 }
 
 impl ReadAt for &[u8] {
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
+        <[u8]>::read_at(self, into, at)
+    }
+}
+
+impl ReadAt for Cow<'_, [u8]> {
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
         <[u8]>::read_at(self, into, at)
     }
