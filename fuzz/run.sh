@@ -6,7 +6,8 @@ set -uo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-600}
 targets=("${@:2}")
-all=(parse_trace parse_line parse_line_fields tc_grammar control ip_packet disciplines whatif scenario trace_dat perf_data canary)
+all=(parse_trace parse_line parse_line_fields tc_grammar control ip_packet disciplines whatif scenario)
+all+=(trace_dat perf_data canary)
 [ ${#targets[@]} -gt 0 ] || targets=("${all[@]}")
 fuzz=(cargo +nightly fuzz run --fuzz-dir .)
 [ -z "${FUZZ_TARGET_DIR:-}" ] || fuzz+=(--target-dir "$FUZZ_TARGET_DIR")

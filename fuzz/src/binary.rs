@@ -1,5 +1,5 @@
-//! What must hold for any bytes as a binary file of another tool: an error that can be shown, or a text that is
-//! the same each time and reads like any other.
+//! What must hold for any bytes as a binary file of another tool: an error that can be shown, or a text that
+//! is the same each time and reads like any other.
 
 use quietcore_trace::open_bytes;
 use std::io::Read;
