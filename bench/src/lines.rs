@@ -3,6 +3,7 @@
 //! Decided here: what each kind looks like. The same kind is always the same bytes, so a failure
 //! can be repeated. Deliberately absent: compression, which is `zstd`'s.
 
+use crate::binary::{Contents, write_perf_data, write_trace_dat};
 use clap::ValueEnum;
 use fastrand::Rng;
 use std::io::{self, Write};
@@ -42,6 +43,14 @@ pub enum Kind {
     Mixed,
     /// The bundled recording g612-c16-iso, its header once
     Trace,
+    /// A trace.dat of two CPUs, its pages over and over
+    TraceDat,
+    /// The front of one, and random pages
+    TraceDatRandom,
+    /// A perf.data, its samples over and over in one round
+    PerfData,
+    /// The front of one, and random records
+    PerfDataRandom,
 }
 
 /// Writes `kind` until at least `size` bytes are written (exactly `size` for kinds without lines).
@@ -61,6 +70,10 @@ pub fn write(kind: Kind, size: u64, out: &mut dyn Write) -> io::Result<()> {
             let recording = crate::recording::Recording::bundled("g612-c16-iso")?;
             crate::recording::repeat(&[recording], size, out).map(|_| ())
         }
+        Kind::TraceDat => write_trace_dat(Contents::Repeated, size, out),
+        Kind::TraceDatRandom => write_trace_dat(Contents::Random, size, out),
+        Kind::PerfData => write_perf_data(Contents::Repeated, size, out),
+        Kind::PerfDataRandom => write_perf_data(Contents::Random, size, out),
         _ => write_lines(kind, size, out),
     }
 }

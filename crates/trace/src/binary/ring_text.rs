@@ -1,7 +1,7 @@
 //! The pages of all CPUs as one text, in the order of time: what tracefs prints as `trace`.
 //!
 //! Decides which CPU's event comes next. Memory is one page for each CPU and a block of text. A recording
-//! that goes on is read in turns: a turn prints what happened until it began, as other CPUs may still write
+//! that goes on is read in sweeps: a sweep prints what happened until it began, as other CPUs may still write
 //! events that are older than the newest one.
 
 use super::line_printer::LinePrinter;
@@ -32,8 +32,8 @@ pub(crate) struct RingText<P> {
     cpus: Vec<RingCpu>,
     /// The moments of the CPUs' next events, with their indices.
     coming: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The turn prints what happened until then.
-    turn: Option<u64>,
+    /// The sweep prints what happened until then.
+    sweep: Option<u64>,
     text: TextBlock,
 }
 
@@ -63,7 +63,7 @@ impl<P: RingPages> RingText<P> {
             printer,
             cpus: cpus.collect(),
             coming: BinaryHeap::new(),
-            turn: None,
+            sweep: None,
             text: TextBlock::default(),
         }
     }
@@ -76,9 +76,9 @@ impl<P: RingPages> RingText<P> {
     /// Makes the next piece of text, if there is any.
     fn fill(&mut self) -> io::Result<()> {
         self.text.begin();
-        let until = match self.turn {
+        let until = match self.sweep {
             Some(until) => until,
-            None => self.begin_turn()?,
+            None => self.begin_sweep()?,
         };
         while !self.text.is_full() {
             match self.coming.peek() {
@@ -88,7 +88,7 @@ impl<P: RingPages> RingText<P> {
                     self.advance(index)?;
                 }
                 _ => {
-                    self.turn = None;
+                    self.sweep = None;
                     break;
                 }
             }
@@ -96,14 +96,14 @@ impl<P: RingPages> RingText<P> {
         Ok(())
     }
 
-    fn begin_turn(&mut self) -> io::Result<u64> {
+    fn begin_sweep(&mut self) -> io::Result<u64> {
         let until = self.pages.complete_until().map_or(u64::MAX, Nanos::as_u64);
         for index in 0..self.cpus.len() {
             if self.cpus[index].coming.is_none() {
                 self.advance(index)?;
             }
         }
-        self.turn = Some(until);
+        self.sweep = Some(until);
         Ok(until)
     }
 
@@ -230,7 +230,7 @@ mod tests {
         assert!(read.contains("[010]"), "{read}");
     }
 
-    /// Goal: while a recording goes on, what happened after a turn began waits: another CPU may still write
+    /// Goal: while a recording goes on, what happened after a sweep began waits: another CPU may still write
     /// what is older. Method: one CPU has an event at 200, the other's at 150 comes after it was seen.
     #[test]
     fn what_may_not_be_the_next_waits() {
