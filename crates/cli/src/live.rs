@@ -9,8 +9,8 @@ use crate::signals::SignalFlag;
 use crate::typed::program_as_root;
 use quietcore_core::{CpuId, CpuSet};
 use quietcore_trace::live::{
-    BufferCounts, LiveError, LiveText, OwnDisturbance, Recording, Tracefs, recorded_tracepoints, run_on,
-    tracepoints,
+    BufferCounts, LiveError, LiveText, OwnDisturbance, Recording, Tracefs, go_before_others,
+    recorded_tracepoints, run_on, tracepoints,
 };
 use quietcore_trace::{Event, Progress, Question, Record, Tally, TraceReader};
 use serde::Serialize;
@@ -109,6 +109,8 @@ impl Session {
         let running_on = run_on(housekeeping).map_err(|error| {
             CliError::Live(format!("cannot move to the housekeeping CPUs {housekeeping}: {error}"))
         })?;
+        // Where that is not allowed, events may be lost, and are then counted.
+        let _ = go_before_others();
         say(&what_it_will_do(request, chosen.len(), &running_on));
         let mut recording = Recording::start(&tracefs, &chosen, request.buffer_kib).map_err(live_error)?;
         if let Some(sentence) = what_is_missing(recording.missing()) {

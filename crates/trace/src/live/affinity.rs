@@ -25,11 +25,36 @@ pub fn run_on(cpus: &CpuSet) -> io::Result<CpuSet> {
     Ok(chosen)
 }
 
+/// Lets the calling thread go before others of normal priority, so that it empties the kernel's buffers in
+/// time on CPUs that are busy; real-time tasks still go before it.
+///
+/// # Errors
+/// What the system said; the thread then runs as it did.
+pub fn go_before_others() -> io::Result<()> {
+    rustix::process::setpriority_process(None, FIRST_OF_NORMAL)?;
+    Ok(())
+}
+
+/// The kernel's scale ends there.
+const FIRST_OF_NORMAL: i32 = -20;
+
 #[cfg(test)]
 mod tests {
-    use super::run_on;
+    use super::{FIRST_OF_NORMAL, go_before_others, run_on};
     use quietcore_core::{CpuId, CpuSet};
     use std::thread;
+
+    /// Goal: a thread that may goes before others, and only it does. Method: a thread of its own, as root or
+    /// as another user.
+    #[test]
+    fn a_thread_goes_before_others() {
+        let nice = || rustix::process::getpriority_process(None).expect("a thread has one");
+        let before = nice();
+        let seen = thread::spawn(move || (go_before_others().is_ok(), nice()));
+        let expected = |went| if went { FIRST_OF_NORMAL } else { before };
+        let (went, priority) = seen.join().expect("no panic");
+        assert_eq!((priority, nice()), (expected(went), before));
+    }
 
     /// Goal: a thread moves to those of the CPUs that it may use, and stays where it may use none. Method: in
     /// a thread of its own, no CPU, the first that it has and one that it has not, then the latter alone.

@@ -17,7 +17,7 @@ mod pages;
 mod recording;
 mod tracefs;
 
-pub use affinity::run_on;
+pub use affinity::{go_before_others, run_on};
 pub use disturbance::OwnDisturbance;
 pub use events::{Tracepoint, recorded_tracepoints, tracepoints};
 pub use pages::LiveText;
