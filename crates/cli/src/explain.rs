@@ -1,6 +1,6 @@
 //! `quietcore explain`: a trace, or the running kernel, explained.
 
-use crate::args::{DEFAULT_BUFFER_KIB, ExplainArgs};
+use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::host;
 use crate::live::{Own, Request, Session, TracepointChoice};
@@ -144,7 +144,7 @@ pub(crate) fn record_host(
     let request = Request {
         span,
         choice: TracepointChoice::Of(Question::ALL.to_vec()),
-        buffer_kib: DEFAULT_BUFFER_KIB,
+        buffer_kib: None,
         housekeeping: facts.housekeeping(),
         isolated: options.isolated.clone(),
         bytes_max: None,
@@ -287,7 +287,7 @@ fn verdict(fail_on: &[CheckedThreshold]) -> Result<CommandOutcome, CliError> {
 #[cfg(test)]
 mod tests {
     use super::{live_options, options, questions, request};
-    use crate::args::{Cli, CliVerb, DEFAULT_BUFFER_KIB, ExplainArgs};
+    use crate::args::{Cli, CliVerb, ExplainArgs};
     use clap::Parser;
     use quietcore_explain::Facts;
     use quietcore_trace::{KernelRelease, Question, TraceReader};
@@ -335,8 +335,8 @@ mod tests {
             let request = request(&args(more), Duration::from_secs(3), &facts);
             (request.span.as_secs(), request.buffer_kib, request.housekeeping.to_string())
         };
-        assert_eq!(request(&[]), (3, DEFAULT_BUFFER_KIB, "0-1,8-9".to_owned()));
-        assert_eq!(request(&["--isolated", "0,8", "--buffer", "512"]), (3, 512, "1,9".to_owned()));
+        assert_eq!(request(&[]), (3, None, "0-1,8-9".to_owned()));
+        assert_eq!(request(&["--isolated", "0,8", "--buffer", "512"]), (3, Some(512), "1,9".to_owned()));
     }
 
     /// Goal: a report is about what the recording says of its machine, unless an option says otherwise.

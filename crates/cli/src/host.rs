@@ -40,6 +40,16 @@ fn hz_of(tick_nanos: i64) -> Option<u32> {
     Some((1_000_000_000 + nanos / 2) / nanos)
 }
 
+/// Bytes of memory that programs can get, if the kernel says.
+pub(crate) fn memory_available() -> Option<u64> {
+    available_in(&std::fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+fn available_in(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// Options for explaining the running kernel; the isolated set can still be replaced.
 pub(crate) fn options(facts: &Facts) -> ExplainOptions {
     ExplainOptions {
@@ -55,7 +65,7 @@ pub(crate) fn options(facts: &Facts) -> ExplainOptions {
 
 #[cfg(test)]
 mod tests {
-    use super::{allowed_cpus, hz, hz_of, lane_cpus};
+    use super::{allowed_cpus, available_in, hz, hz_of, lane_cpus, memory_available};
     use quietcore_core::CpuSet;
 
     /// Goal: a tick is known by how long it is. Method: the lengths that kernels have, and what is none; this
@@ -73,6 +83,14 @@ mod tests {
             assert_eq!(hz_of(nanos), ticks, "{nanos}");
         }
         assert!(hz().is_some_and(|hz| (24..=1200).contains(&hz)), "{:?}", hz());
+    }
+
+    /// Goal: the memory that is available is told in bytes. Method: a text, one without, this machine.
+    #[test]
+    fn available_memory_is_told_in_bytes() {
+        let text = "MemTotal:       24684084 kB\nMemFree: 7 kB\nMemAvailable:   12345 kB\n";
+        assert_eq!((available_in(text), available_in("MemTotal: 1 kB\n")), (Some(12_345 << 10), None));
+        assert!(memory_available().is_some_and(|bytes| bytes > 0));
     }
 
     /// Goal: lanes are driven on the CPUs that are asked for, and a CPU that cannot be had is named, with

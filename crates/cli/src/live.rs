@@ -1,7 +1,9 @@
 //! Recording the running kernel for an explanation: says what it will do to the machine, records,
 //! reads while recording, and leaves nothing behind.
 
+use crate::args::DEFAULT_BUFFER_KIB;
 use crate::error::CliError;
+use crate::host;
 use crate::kept::{Kept, KeptText};
 use crate::output::say;
 use crate::progress::Display;
@@ -23,13 +25,18 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Systems whose tracepoints differ between kernels and machines; what lacks them still has figures.
 const OPTIONAL: [&str; 4] = ["ipi/", "irq_vectors/", "nmi/", "timer_migration/"];
 const LINES_PER_TURN: u64 = 50_000;
+/// How long is tried out what is recorded.
+const TRIAL: Duration = Duration::from_secs(1);
+/// Buffers get this part of the memory that is available at most: an eighth.
+const MEMORY_SHARE: u64 = 8;
 
 /// What to record.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) span: Duration,
     pub(crate) choice: TracepointChoice,
-    pub(crate) buffer_kib: u32,
+    /// Per CPU; `None`: as a trial shows.
+    pub(crate) buffer_kib: Option<u32>,
     /// CPUs that may be disturbed: online, neither isolated nor `nohz_full`.
     pub(crate) housekeeping: CpuSet,
     /// CPUs of which everything is recorded that takes them away.
@@ -112,7 +119,8 @@ impl Session {
         // Where that is not allowed, events may be lost, and are then counted.
         let _ = go_before_others();
         say(&what_it_will_do(request, chosen.len(), &running_on));
-        let mut recording = Recording::start(&tracefs, &chosen, request.buffer_kib).map_err(live_error)?;
+        let buffer_kib = request.buffer_kib.unwrap_or(DEFAULT_BUFFER_KIB);
+        let mut recording = Recording::start(&tracefs, &chosen, buffer_kib).map_err(live_error)?;
         if let Some(sentence) = what_is_missing(recording.missing()) {
             say(&sentence);
         }
@@ -123,6 +131,9 @@ impl Session {
             say(SLOW_TEXT);
         }
         let reader = TraceReader::new(Kept::new(text, file));
+        if request.buffer_kib.is_none() {
+            try_out(&recording, request.span)?;
+        }
         say(&format!("recording for {:?} (Ctrl-C ends it early)", request.span));
         let (deadline, bytes_max) = (Instant::now() + request.span, request.bytes_max);
         Ok(Self { reader, recording, interrupt: interrupt.clone(), deadline, bytes_max })
@@ -220,6 +231,26 @@ impl SeenEvents {
     }
 }
 
+/// Records for a moment, and makes the buffers as large as the recording needs.
+fn try_out(recording: &Recording, span: Duration) -> Result<(), CliError> {
+    let trial = TRIAL.min(span);
+    std::thread::sleep(trial);
+    let bytes_max = host::memory_available().unwrap_or(0) / MEMORY_SHARE;
+    let grown = recording.size_buffers(trial, span, DEFAULT_BUFFER_KIB, bytes_max).map_err(live_error)?;
+    if let Some(sentence) = what_grew(&grown) {
+        say(&sentence);
+    }
+    Ok(())
+}
+
+fn what_grew(grown: &[(CpuId, u32)]) -> Option<String> {
+    let sizes = grown.iter().map(|(_, kib)| kib / 1024);
+    let (least, most) = (sizes.clone().min()?, sizes.max()?);
+    let cpus: CpuSet = grown.iter().map(|(cpu, _)| *cpu).collect();
+    let sizes = if least == most { format!("{most} MiB") } else { format!("{least} to {most} MiB") };
+    Some(format!("much happens on CPUs {cpus}: buffers of {sizes} there"))
+}
+
 /// Tracepoints that the kernel should have and has not, if there are any.
 fn what_is_missing(tracepoints: &[&str]) -> Option<String> {
     let is_optional = |tracepoint: &&&str| OPTIONAL.iter().any(|system| tracepoint.starts_with(system));
@@ -234,7 +265,7 @@ fn what_it_will_do(request: &Request, tracepoints: usize, running_on: &CpuSet) -
     format!(
         "switching {tracepoints} tracepoints on, and off at the end, interrupts every online CPU a few \
          times, isolated ones included; running on CPUs {running_on}; buffers of {} KiB per CPU",
-        request.buffer_kib
+        request.buffer_kib.unwrap_or(DEFAULT_BUFFER_KIB)
     )
 }
 
@@ -282,7 +313,7 @@ fn own_report(own: &OwnDisturbance) -> Own {
 #[cfg(test)]
 mod tests {
     use super::{
-        BufferCounts, LiveRecording, Request, SeenEvents, TracepointChoice, how_far, own_report,
+        BufferCounts, LiveRecording, Request, SeenEvents, TracepointChoice, how_far, own_report, what_grew,
         what_is_missing, what_it_will_do, with_losses,
     };
     use quietcore_core::{CpuId, CpuSet};
@@ -314,7 +345,7 @@ mod tests {
         let request = Request {
             span: Duration::from_secs(5),
             choice: TracepointChoice::All,
-            buffer_kib: 512,
+            buffer_kib: Some(512),
             housekeeping,
             isolated: CpuSet::new(),
             bytes_max: None,
@@ -323,6 +354,17 @@ mod tests {
                         times, isolated ones included; running on CPUs 1-2; buffers of 512 KiB per CPU";
         assert_eq!(what_it_will_do(&request, 17, &"1-2".parse().expect("a list")), sentence);
         assert_eq!(how_far(4, &tally(6)), "4 s left, 9 events");
+    }
+
+    /// Goal: buffers that grew are told.
+    #[test]
+    fn buffers_that_grew_are_told() {
+        let cpu = |number| CpuId::new(number).expect("few");
+        assert_eq!(what_grew(&[]), None);
+        let one = "much happens on CPUs 3: buffers of 8 MiB there";
+        assert_eq!(what_grew(&[(cpu(3), 8192)]).as_deref(), Some(one));
+        let two = "much happens on CPUs 0,2: buffers of 8 to 40 MiB there";
+        assert_eq!(what_grew(&[(cpu(0), 40_960), (cpu(2), 8192)]).as_deref(), Some(two));
     }
 
     /// Goal: a recording that a signal ended says so, and no other. Method: both.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use value::{PolicyArg, cpus, identities, question, span};
 
-/// Kernel buffer per CPU of a live recording.
+/// Kernel buffer per CPU of a live recording, unless more is needed.
 pub(crate) const DEFAULT_BUFFER_KIB: u32 = 4096;
 
 const EXIT_CODES: &str = "\
@@ -140,9 +140,10 @@ pub(crate) struct ExplainArgs {
     /// real-time and empty-softirqs [default: all five]
     #[arg(long, alias = "seeds", value_name = "LIST", value_delimiter = ',', value_parser = question, conflicts_with = "trace")]
     pub(crate) questions: Vec<Question>,
-    /// With --live: kernel buffer per CPU, in KiB
-    #[arg(long, value_name = "KIB", default_value_t = DEFAULT_BUFFER_KIB, value_parser = clap::value_parser!(u32).range(64..=1_048_576), conflicts_with = "trace")]
-    pub(crate) buffer: u32,
+    /// With --live: kernel buffer per CPU, in KiB [default: 4096, and more where a trial of a second shows
+    /// that it is needed]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(64..=1_048_576), conflicts_with = "trace")]
+    pub(crate) buffer: Option<u32>,
     /// Remember at most this many timers, and as many hrtimers
     #[arg(long, value_name = "COUNT", default_value_t = quietcore_trace::IDENTITIES_MAX, value_parser = identities)]
     pub(crate) max_identities: usize,
@@ -190,9 +191,10 @@ pub(crate) struct RecordArgs {
     /// host's]
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub(crate) isolated: Option<CpuSet>,
-    /// Kernel buffer per CPU, in KiB
-    #[arg(long, value_name = "KIB", default_value_t = DEFAULT_BUFFER_KIB, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
-    pub(crate) buffer: u32,
+    /// Kernel buffer per CPU, in KiB [default: 4096, and more where a trial of a second shows that it is
+    /// needed]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
+    pub(crate) buffer: Option<u32>,
     /// End the recording when the file has so many MiB
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_size: Option<u32>,

@@ -8,6 +8,7 @@ use quietcore_core::CpuId;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Removing an instance fails while a process still reads it; a reader of ours closes in ms.
 const REMOVE_ATTEMPTS: u32 = 20;
@@ -23,6 +24,9 @@ pub struct Recording {
     removed: bool,
 }
 
+/// The largest buffer of one CPU.
+const BUFFER_KIB_MAX: u32 = 1 << 20;
+
 /// What the kernel counted of one CPU's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferCounts {
@@ -32,6 +36,8 @@ pub struct BufferCounts {
     pub read: u64,
     /// Still in the buffer.
     pub left: u64,
+    /// How many bytes these need there.
+    pub left_bytes: u64,
 }
 
 impl Recording {
@@ -114,6 +120,35 @@ impl Recording {
         per_cpu(&self.path)?.into_iter().map(count).collect()
     }
 
+    /// Makes the buffers of busy CPUs as large as a recording of `span` needs if nothing is read meanwhile, by
+    /// what was recorded in `trial`, which just went by; what was recorded then is thrown away. All buffers
+    /// together get `bytes_max` at most. Returns the CPUs whose buffers grew, with their KiB.
+    ///
+    /// # Errors
+    /// [`LiveError::Io`].
+    pub fn size_buffers(
+        &self,
+        trial: Duration,
+        span: Duration,
+        buffer_kib: u32,
+        bytes_max: u64,
+    ) -> Result<Vec<(CpuId, u32)>, LiveError> {
+        let counts = self.counts()?;
+        let share_kib = bytes_max / 1024 / counts.len().max(1) as u64;
+        let mut grown = Vec::new();
+        for ((cpu, counts), (_, folder)) in counts.into_iter().zip(per_cpu(&self.path)?) {
+            let kib = counts.needed_kib(trial, span).min(share_kib).min(u64::from(BUFFER_KIB_MAX));
+            if let Some(kib) = u32::try_from(kib).ok().filter(|&kib| kib > buffer_kib) {
+                let path = folder.join("buffer_size_kb");
+                instance::write(&path, &kib.to_string()).map_err(|error| LiveError::at(&path, error))?;
+                grown.push((cpu, kib));
+            }
+        }
+        let path = self.path.join("trace");
+        instance::clear(&path).map_err(|error| LiveError::at(&path, error))?;
+        Ok(grown)
+    }
+
     /// Removes the instance now, and says whether that worked.
     ///
     /// # Errors
@@ -154,6 +189,15 @@ impl Drop for Recording {
 }
 
 impl BufferCounts {
+    /// The KiB that a recording of `span` needs, by what was written in `trial`; a quarter more, as no two
+    /// moments are alike.
+    fn needed_kib(&self, trial: Duration, span: Duration) -> u64 {
+        let written = self.lost + self.read + self.left;
+        let bytes = written as f64 * self.left_bytes as f64 / self.left.max(1) as f64;
+        let needed = bytes * span.as_secs_f64() / trial.as_secs_f64().max(1e-3) * 1.25;
+        (needed / 1024.0).ceil() as u64
+    }
+
     /// Reads a text of `per_cpu/cpuN/stats`. There are three ways to lose events.
     pub(crate) fn read(stats: &str) -> Self {
         let value = |key| {
@@ -164,13 +208,14 @@ impl BufferCounts {
             lost: value("overrun:") + value("commit overrun:") + value("dropped events:"),
             read: value("read events:"),
             left: value("entries:"),
+            left_bytes: value("bytes:"),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BufferCounts, Recording};
+    use super::{BufferCounts, Duration, Recording};
     use std::fs;
 
     /// Goal: each kind of loss counts once, "commit overrun" not as "overrun", and what was read is told from
@@ -179,8 +224,51 @@ mod tests {
     fn counts_are_told_by_their_kinds() {
         let stats = "entries: 9\noverrun: 5\ncommit overrun: 20\nbytes: 99\nnow ts: 7.5\n\
                      dropped events: 300\nread events: 4000\n";
-        assert_eq!(BufferCounts::read(stats), BufferCounts { lost: 325, read: 4000, left: 9 });
+        assert_eq!(
+            BufferCounts::read(stats),
+            BufferCounts { lost: 325, read: 4000, left: 9, left_bytes: 99 }
+        );
         assert_eq!(BufferCounts::read(""), BufferCounts::default());
+    }
+
+    /// Goal: a buffer has room for all of a recording, by what a trial wrote, lost events included. Method: a
+    /// trial of half a second in which a quarter of the events was kept; none at all.
+    #[test]
+    fn a_buffer_has_room_for_the_recording() {
+        let counts = BufferCounts { lost: 3000, read: 0, left: 1000, left_bytes: 40_960 };
+        // 4000 events of 40.96 bytes in 0.5 s: 320 KiB per second.
+        let needed = |span| counts.needed_kib(Duration::from_millis(500), Duration::from_secs(span));
+        assert_eq!((needed(1), needed(10)), (400, 4000));
+        assert_eq!(BufferCounts::default().needed_kib(Duration::ZERO, Duration::from_secs(10)), 0);
+    }
+
+    /// Goal: buffers of busy CPUs grow, as far as there is memory, and what the trial left is thrown away.
+    /// Method: an instance of two CPUs, one of which is busy, and little memory.
+    #[test]
+    fn buffers_of_busy_cpus_grow() {
+        let path = std::env::temp_dir().join(format!("quietcore-sizes-{}", std::process::id()));
+        for (cpu, entries) in [(0, 10), (1, 100_000)] {
+            let folder = path.join(format!("per_cpu/cpu{cpu}"));
+            fs::create_dir_all(&folder).expect("a folder");
+            let stats = format!("entries: {entries}\nbytes: {}\n", 64 * entries);
+            fs::write(folder.join("stats"), stats).expect("a file");
+            fs::write(folder.join("buffer_size_kb"), "4096").expect("a file");
+        }
+        fs::write(path.join("trace"), "of the trial").expect("a file");
+        let (switched_on, missing) = (Vec::new(), Vec::new());
+        let recording = Recording { path, text: None, switched_on, missing, removed: true };
+        let second = Duration::from_secs(1);
+        let size = |bytes_max| {
+            let grown = recording.size_buffers(second, second * 10, 4096, bytes_max).expect("files");
+            grown.into_iter().map(|(cpu, kib)| (cpu.index(), kib)).collect::<Vec<_>>()
+        };
+        assert_eq!(size(1 << 40), [(1, 78_125)]);
+        let written = fs::read_to_string(recording.path.join("per_cpu/cpu1/buffer_size_kb")).expect("a file");
+        assert_eq!(written, "78125");
+        assert_eq!(size(2 << 23), [(1, 8192)], "half of 16 MiB");
+        assert_eq!(size(2 << 20), [], "less than it has");
+        assert_eq!(fs::read_to_string(recording.path.join("trace")).expect("a file"), "");
+        fs::remove_dir_all(&recording.path).expect("it is there");
     }
 
     /// Goal: each CPU has its own counts, in the order of their numbers. Method: an instance of three CPUs
