@@ -95,6 +95,8 @@ pub(crate) struct Session {
     interrupt: SignalFlag,
     deadline: Instant,
     bytes_max: Option<u64>,
+    /// What we did to the machine is in it.
+    is_whole: bool,
 }
 
 impl Session {
@@ -131,12 +133,11 @@ impl Session {
             say(SLOW_TEXT);
         }
         let reader = TraceReader::new(Kept::new(text, file));
-        if request.buffer_kib.is_none() {
-            try_out(&recording, request.span)?;
-        }
         say(&format!("recording for {:?} (Ctrl-C ends it early)", request.span));
-        let (deadline, bytes_max) = (Instant::now() + request.span, request.bytes_max);
-        Ok(Self { reader, recording, interrupt: interrupt.clone(), deadline, bytes_max })
+        let (began, bytes_max) = (Instant::now(), request.bytes_max);
+        let is_whole = request.buffer_kib.is_some() || try_out(&recording, request.span, interrupt)?;
+        let deadline = if is_whole { began } else { Instant::now() } + request.span;
+        Ok(Self { reader, recording, interrupt: interrupt.clone(), deadline, bytes_max, is_whole })
     }
 
     /// Names of the events that are on.
@@ -147,7 +148,7 @@ impl Session {
     /// Hands every event to `visit` until the span is over or a signal arrives.
     pub(crate) fn run(mut self, visit: &mut dyn FnMut(&Record<'_>)) -> Result<LiveRecording, CliError> {
         let threads = own_threads();
-        let is_known = threads.is_some();
+        let is_known = threads.is_some() && self.is_whole;
         let mut own = OwnDisturbance::of(threads.unwrap_or_default());
         let mut seen = SeenEvents::default();
         let visit = &mut |record: &Record<'_>| {
@@ -159,7 +160,7 @@ impl Session {
         while !self.interrupt.arrived() && Instant::now() < self.deadline && !self.is_full() {
             if self.turn(visit)? == Progress::Waiting {
                 let left = self.deadline.saturating_duration_since(Instant::now());
-                self.sleep(left.min(PAUSE));
+                pause(left.min(PAUSE));
             }
             let left = self.deadline.saturating_duration_since(Instant::now()).as_secs();
             display.show(|| how_far(left, self.reader.tally()));
@@ -197,13 +198,13 @@ impl Session {
     fn is_full(&mut self) -> bool {
         self.bytes_max.is_some_and(|most| self.reader.source_mut().file_bytes() >= most)
     }
+}
 
-    /// Sleeps without polling the buffers: a wake-up per page of events would disturb more.
-    fn sleep(&self, span: Duration) {
-        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(span.subsec_nanos()) };
-        // An early return (a signal) is what we want here; nothing else can fail.
-        let _ = rustix::event::poll(&mut [], Some(&timeout));
-    }
+/// Sleeps without polling the buffers: a wake-up per page of events would disturb more.
+fn pause(span: Duration) {
+    let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(span.subsec_nanos()) };
+    // An early return (a signal) is what we want here; nothing else can fail.
+    let _ = rustix::event::poll(&mut [], Some(&timeout));
 }
 
 /// Said where the kernel does not tell the names of its functions, or has pages that are not read here.
@@ -231,16 +232,20 @@ impl SeenEvents {
     }
 }
 
-/// Records for a moment, and makes the buffers as large as the recording needs.
-fn try_out(recording: &Recording, span: Duration) -> Result<(), CliError> {
-    let trial = TRIAL.min(span);
-    std::thread::sleep(trial);
+/// Records for a moment, and makes the buffers as large as the recording needs. False when events were lost
+/// in that moment: the recording begins after it.
+fn try_out(recording: &Recording, span: Duration, interrupt: &SignalFlag) -> Result<bool, CliError> {
+    let (trial, began) = (TRIAL.min(span), Instant::now());
+    while began.elapsed() < trial && !interrupt.arrived() {
+        pause(trial.saturating_sub(began.elapsed()).min(PAUSE));
+    }
     let bytes_max = host::memory_available().unwrap_or(0) / MEMORY_SHARE;
-    let grown = recording.size_buffers(trial, span, DEFAULT_BUFFER_KIB, bytes_max).map_err(live_error)?;
-    if let Some(sentence) = what_grew(&grown) {
+    let tried = recording.size_buffers(began.elapsed(), span, DEFAULT_BUFFER_KIB, bytes_max);
+    let tried = tried.map_err(live_error)?;
+    if let Some(sentence) = what_grew(&tried.grown) {
         say(&sentence);
     }
-    Ok(())
+    Ok(!tried.was_lossy)
 }
 
 fn what_grew(grown: &[(CpuId, u32)]) -> Option<String> {
@@ -408,7 +413,7 @@ mod tests {
         let read = TraceReader::new(text.as_bytes()).read(9, &mut |record| seen.take(record));
         read.expect("a trace");
         let counts = [(1, 0), (3, 0), (0, 1), (4, 0)].into_iter().enumerate().map(|(cpu, (read, left))| {
-            (CpuId::new(cpu as u64).expect("few"), BufferCounts { lost: 5, read, left })
+            (CpuId::new(cpu as u64).expect("few"), BufferCounts { lost: 5, read, left, left_bytes: 0 })
         });
         let sentences = [
             "the kernel has kept 3 events of CPU 1, of which 2 were seen",

@@ -24,6 +24,15 @@ pub struct Recording {
     removed: bool,
 }
 
+/// What a trial came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferTrial {
+    /// The CPUs whose buffers grew, with their KiB.
+    pub grown: Vec<(CpuId, u32)>,
+    /// Events were lost, so the recording begins after it.
+    pub was_lossy: bool,
+}
+
 /// The largest buffer of one CPU.
 const BUFFER_KIB_MAX: u32 = 1 << 20;
 
@@ -120,9 +129,9 @@ impl Recording {
         per_cpu(&self.path)?.into_iter().map(count).collect()
     }
 
-    /// Makes the buffers of busy CPUs as large as a recording of `span` needs if nothing is read meanwhile, by
-    /// what was recorded in `trial`, which just went by; what was recorded then is thrown away. All buffers
-    /// together get `bytes_max` at most. Returns the CPUs whose buffers grew, with their KiB.
+    /// Makes the buffers of busy CPUs as large as a recording of `span` needs if nothing is read meanwhile,
+    /// by what was recorded in `trial`, which just went by. All buffers together get `bytes_max` at most. If
+    /// events were lost in the trial, what is left of it is thrown away.
     ///
     /// # Errors
     /// [`LiveError::Io`].
@@ -132,8 +141,9 @@ impl Recording {
         span: Duration,
         buffer_kib: u32,
         bytes_max: u64,
-    ) -> Result<Vec<(CpuId, u32)>, LiveError> {
+    ) -> Result<BufferTrial, LiveError> {
         let counts = self.counts()?;
+        let was_lossy = counts.iter().any(|(_, counts)| counts.lost > 0);
         let share_kib = bytes_max / 1024 / counts.len().max(1) as u64;
         let mut grown = Vec::new();
         for ((cpu, counts), (_, folder)) in counts.into_iter().zip(per_cpu(&self.path)?) {
@@ -144,9 +154,11 @@ impl Recording {
                 grown.push((cpu, kib));
             }
         }
-        let path = self.path.join("trace");
-        instance::clear(&path).map_err(|error| LiveError::at(&path, error))?;
-        Ok(grown)
+        if was_lossy {
+            let path = self.path.join("trace");
+            instance::clear(&path).map_err(|error| LiveError::at(&path, error))?;
+        }
+        Ok(BufferTrial { grown, was_lossy })
     }
 
     /// Removes the instance now, and says whether that worked.
@@ -242,8 +254,8 @@ mod tests {
         assert_eq!(BufferCounts::default().needed_kib(Duration::ZERO, Duration::from_secs(10)), 0);
     }
 
-    /// Goal: buffers of busy CPUs grow, as far as there is memory, and what the trial left is thrown away.
-    /// Method: an instance of two CPUs, one of which is busy, and little memory.
+    /// Goal: buffers of busy CPUs grow, as far as there is memory, and only what a lossy trial left is thrown
+    /// away. Method: an instance of two CPUs, one of which is busy, and little memory; then with a loss.
     #[test]
     fn buffers_of_busy_cpus_grow() {
         let path = std::env::temp_dir().join(format!("quietcore-sizes-{}", std::process::id()));
@@ -259,15 +271,20 @@ mod tests {
         let recording = Recording { path, text: None, switched_on, missing, removed: true };
         let second = Duration::from_secs(1);
         let size = |bytes_max| {
-            let grown = recording.size_buffers(second, second * 10, 4096, bytes_max).expect("files");
-            grown.into_iter().map(|(cpu, kib)| (cpu.index(), kib)).collect::<Vec<_>>()
+            let trial = recording.size_buffers(second, second * 10, 4096, bytes_max).expect("files");
+            let grown = trial.grown.into_iter().map(|(cpu, kib)| (cpu.index(), kib));
+            (grown.collect::<Vec<_>>(), trial.was_lossy)
         };
-        assert_eq!(size(1 << 40), [(1, 78_125)]);
+        assert_eq!(size(1 << 40), (vec![(1, 78_125)], false));
         let written = fs::read_to_string(recording.path.join("per_cpu/cpu1/buffer_size_kb")).expect("a file");
         assert_eq!(written, "78125");
-        assert_eq!(size(2 << 23), [(1, 8192)], "half of 16 MiB");
-        assert_eq!(size(2 << 20), [], "less than it has");
-        assert_eq!(fs::read_to_string(recording.path.join("trace")).expect("a file"), "");
+        assert_eq!(size(2 << 23), (vec![(1, 8192)], false), "half of 16 MiB");
+        assert_eq!(size(2 << 20), (vec![], false), "less than it has");
+        let trace = || fs::read_to_string(recording.path.join("trace")).expect("a file");
+        assert_eq!(trace(), "of the trial");
+        let stats = recording.path.join("per_cpu/cpu0/stats");
+        fs::write(stats, "entries: 10\nbytes: 640\noverrun: 1\n").expect("a file");
+        assert!(size(2 << 20).1 && trace().is_empty());
         fs::remove_dir_all(&recording.path).expect("it is there");
     }
 
