@@ -210,8 +210,14 @@ impl Suite {
         flags.into_iter().chain(shrinking).collect()
     }
 
-    /// Where it is built, below the tree's folder of builds.
-    pub(super) fn folder(self) -> &'static str {
+    /// Where it is built, below the tree's folder of builds. A library for C has one name whatever it is made
+    /// of, so a mutant's would pass for the tree's.
+    pub(super) fn builds(self) -> &'static str {
+        if self == Self::CPrograms { "mutants-in-c" } else { self.folder() }
+    }
+
+    /// The flag that it is built with, if there is one.
+    fn folder(self) -> &'static str {
         self.program().flag
     }
 

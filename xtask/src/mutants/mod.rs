@@ -188,7 +188,7 @@ impl<'a> Copy<'a> {
     fn program(&self, suite: Suite, arguments: &[&str]) -> Command {
         let mut command = self.workspace.cargo(arguments);
         // The tree's own places, one for each set of flags: changing flags builds everything again.
-        command.current_dir(&self.root).env("CARGO_TARGET_DIR", self.workspace.target.join(suite.folder()));
+        command.current_dir(&self.root).env("CARGO_TARGET_DIR", self.workspace.target.join(suite.builds()));
         command.envs(suite.environment()).stdin(Stdio::null());
         command
     }

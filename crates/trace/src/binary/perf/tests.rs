@@ -33,6 +33,12 @@ fn other(kind: u32, body: &[u8], at: u64) -> Vec<u8> {
     record(kind, &[body.to_vec(), words(&[42 << 32 | 7, at, 3, 1])].concat())
 }
 
+/// A record of where something lies: of the kernel, or of another file.
+fn place(address: u64, name: &str) -> Vec<u8> {
+    let head = words(&[u64::MAX, 0, u64::MAX, address]);
+    record(kind::MAP, &[head, name.as_bytes().to_vec(), b"\0".to_vec()].concat())
+}
+
 fn round() -> Vec<u8> {
     record(kind::FINISHED_ROUND, b"")
 }
@@ -112,11 +118,6 @@ fn a_file_gives_the_kernels_columns() {
 /// same place. Method: that, another place, another release, a kernel that tells no addresses.
 #[test]
 fn functions_have_names_while_their_kernel_runs() {
-    let place = |address: u64, name: &str| {
-        let body =
-            [words(&[u64::MAX, 0, u64::MAX, address]), name.as_bytes().to_vec(), b"\0".to_vec()].concat();
-        record(kind::MAP, &body)
-    };
     let read = |records: &[Vec<u8>], running: RunningKernel| {
         let records = [records, &[sample(1, 10, 0, 0x10)]].concat();
         let print = r#""f=%ps", REC->n + 0xffff0000"#;
@@ -143,6 +144,8 @@ fn functions_have_names_while_their_kernel_runs() {
 #[test]
 fn events_come_in_order() {
     let records = [
+        // Where the kernel lies is looked for ahead; here that ends at once.
+        place(0, "[kernel.kallsyms]_text"),
         sample(1, 10, 0, 1),
         sample(1, 30, 0, 3),
         sample(1, 20, 1, 2),
