@@ -24,9 +24,14 @@ NOT_COUNTED = {
 # Objects that are one figure: their keys are numbers or names of the recording.
 MAPS = ("by_function", "by_cpu", "by_base_cpu", "by_group", "by_task", "groups.cpus", "unknown_events")
 
-# Quantiles are given to three significant digits.
-ROUNDED = ("rt_wakeups.delay_ns.p50", "rt_wakeups.delay_ns.p99")
-ROUNDING = 1e-3
+# Quantiles are given to three significant digits, those of interruptions to two.
+ROUNDED = {
+    "rt_wakeups.delay_ns.p50": 1e-3,
+    "rt_wakeups.delay_ns.p99": 1e-3,
+    "figures.rt_delay_p50": 1e-3,
+    "figures.rt_delay_p99": 1e-3,
+    "figures.interruption_p99": 1e-2,
+}
 # What two ways to divide may differ in.
 FLOAT = 1e-12
 
@@ -48,7 +53,7 @@ def is_same(path, ours, counted):
     if path == "interruptions":
         return is_alike(ours, counted)
     if path in ROUNDED and None not in (ours, counted):
-        return math.isclose(ours, counted, rel_tol=ROUNDING)
+        return math.isclose(ours, counted, rel_tol=ROUNDED[path])
     if isinstance(ours, float) and isinstance(counted, float):
         return math.isclose(ours, counted, rel_tol=FLOAT)
     if path == "not_recorded":

@@ -599,7 +599,37 @@ def report(counter, isolated):
         "unknown_events": {name: count for name, count in seen.items() if not known_event(name)},
     }
     figures["not_recorded"] = sorted(missing)
+    figures["figures"] = by_name(figures)
     return figures
+
+
+def by_name(figures):
+    """The figures that gates and comparisons are about, each under one name."""
+    rows = figures["interruptions"]
+    sources = [path for path in figures["not_recorded"] if path.startswith("interruptions.")]
+    delays = figures["rt_wakeups"]["delay_ns"]
+
+    def longest(key):
+        return max((row[key] for row in rows if row[key] is not None), default=None)
+
+    return {
+        "foreign": figures["foreign"]["total"],
+        "pulled": figures["foreign"]["pulled"],
+        "placed": figures["foreign"]["placed"],
+        "foreign_hrtimers": figures["hrtimers"]["foreign"],
+        "remote": figures["remote"]["total"],
+        "ping_pongs": figures["ping_pong"]["count"],
+        "watchdogs_off": figures["hrtimers"]["qdisc_watchdog"]["off_arming_cpu"],
+        "empty_softirqs": figures["softirq"]["timer_empty"],
+        "rt_behind_softirq": figures["rt_wakeups"]["behind_softirq"],
+        "rt_delay_p50": delays["p50"],
+        "rt_delay_p99": delays["p99"],
+        "rt_delay_max": delays["max"],
+        "interruptions": None if len(sources) == 4 else sum(row["count"] for row in rows),
+        "interruption_p99": longest("p99_ns"),
+        "interruption_max": longest("max_ns"),
+        "lost_events": figures["lost_events"],
+    }
 
 
 def is_vector(event):
