@@ -371,7 +371,7 @@ class Compare(unittest.TestCase):
         keys = [key for key, _ in compare_figures.leaves(empty)]
         self.assertEqual((len(keys), len(set(keys))), (69, 69))
         for lines, code, first in (
-            (keys, 0, "53 figures with a value compared, of 53 keys of 53"),
+            (keys, 0, "69 figures with a value compared, of 69 keys of 69"),
             (keys[1:], 1, f"{keys[0]}: no recording has a value of it, so it was never compared"),
         ):
             out = io.StringIO()
