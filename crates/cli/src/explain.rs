@@ -83,7 +83,9 @@ fn explain_reader(
 ) -> Result<Explanation, CliError> {
     let failed = |error| CliError::Read(PathBuf::from(path), error);
     reader.read_header().map_err(failed)?;
-    let mut sinks = Sinks::new(options(reader.header())?, files);
+    let options = options(reader.header())?;
+    let isolated = options.isolated.clone();
+    let mut sinks = Sinks::new(options, files);
     let mut display = Display::new();
     while reader.read(LINES_PER_TURN, &mut |record| sinks.take(record)).map_err(failed)? != Progress::Finished
     {
@@ -91,7 +93,22 @@ fn explain_reader(
     }
     display.clear();
     reader::refuse_empty(path, reader.tally())?;
-    sinks.finish(reader.tally(), reader.unknown_events(), |_| {})
+    let partial = left_out(reader.header(), &isolated);
+    sinks.finish(reader.tally(), reader.unknown_events(), |report| report.warnings.extend(partial))
+}
+
+/// Says where a recording lacks events of the CPUs that are asked about: their interruptions are not all
+/// there.
+fn left_out(header: &Header, isolated: &CpuSet) -> Option<String> {
+    let whole = header.whole_on.as_ref()?;
+    let is_whole = !isolated.is_empty() && isolated.difference(whole).is_empty();
+    let sentence = || {
+        format!(
+            "softirqs, interrupts and switches of tasks are all in this recording for CPUs {whole} alone, which \
+             were isolated: on others it has only what the five questions need"
+        )
+    };
+    (!is_whole).then(sentence)
 }
 
 /// Explains a bundled recording with nothing but what it says itself.
@@ -286,7 +303,7 @@ fn verdict(fail_on: &[CheckedThreshold]) -> Result<CommandOutcome, CliError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{live_options, options, questions, request};
+    use super::{left_out, live_options, options, questions, request};
     use crate::args::{Cli, CliVerb, ExplainArgs};
     use clap::Parser;
     use quietcore_explain::Facts;
@@ -363,6 +380,24 @@ mod tests {
         assert_eq!(asked(&["--isolated", "3"]), (option, own.clone(), most));
         assert_eq!(asked(&["--kernel", "6.12.3"]), (recorded.clone(), other, most));
         assert_eq!(asked(&["--max-identities", "50"]), (recorded, own, 50));
+    }
+
+    /// Goal: a report about CPUs whose events were left out in part says so. Method: a recording that is
+    /// whole on two CPUs, asked about them, one of them, others, and all; and one that leaves nothing out.
+    #[test]
+    fn what_was_left_out_is_told() {
+        let told = |header: &str, isolated: &str| {
+            let text = format!("{header}a-7 [000] 1.0: timer_cancel: timer=1\n");
+            let mut reader = TraceReader::new(text.as_bytes());
+            reader.read_header().expect("a header");
+            left_out(reader.header(), &isolated.parse().expect("a list"))
+        };
+        for (isolated, is_told) in [("2-3", false), ("3", false), ("3-4", true), ("", true)] {
+            let sentence = told("# whole on: 2-3\n", isolated);
+            assert_eq!(sentence.is_some(), is_told, "{isolated}");
+            assert!(sentence.is_none_or(|sentence| sentence.contains("for CPUs 2-3 alone")));
+        }
+        assert_eq!(told("", "3-4"), None);
     }
 
     /// Goal: the host's isolated CPUs are taken for those of a trace that says nothing of its machine, and of

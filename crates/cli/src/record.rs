@@ -87,6 +87,8 @@ fn header(facts: &Facts, isolated: &CpuSet, file: &Path) -> Header {
     header.cpu_count = host::options(facts).cpu_count;
     header.nodes = facts.nodes();
     header.isolated = Some(isolated.clone());
+    // Of others the kernel leaves out what no question needs.
+    header.whole_on = Some(isolated.clone()).filter(|isolated| !isolated.is_empty());
     header.nohz_full = Some(facts.nohz_full());
     header.timer_migration = facts.timer_migration();
     header
@@ -130,6 +132,7 @@ mod tests {
         reader.read_header().expect("a header");
         assert_eq!(*reader.header(), written);
         assert!(written.is_recording);
+        assert_eq!(written.whole_on, written.isolated);
         assert_eq!(written.kernel.expect("a release").text, "6.12.48-generic");
         assert_eq!(written.isolated.expect("a list").to_string(), "2-7,10-15");
         assert_eq!((written.cpu_count, written.timer_migration), (Some(16), Some(true)));

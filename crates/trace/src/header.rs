@@ -32,6 +32,8 @@ pub struct Header {
     pub hierarchy_levels: Option<(u64, u64)>,
     /// Domain-isolated CPUs, as that kernel listed them.
     pub isolated: Option<CpuSet>,
+    /// The CPUs of which no event was left out, if the recorder left out those of others.
+    pub whole_on: Option<CpuSet>,
     /// CPUs with `nohz_full`, as that kernel listed them.
     pub nohz_full: Option<CpuSet>,
     /// The sysctl `kernel.timer_migration`.
@@ -122,6 +124,7 @@ impl Header {
                 self.isolated_unreadable = self.isolated.is_none().then(|| value.to_owned());
                 self.nohz_full = value.split_once("nohz_full: ").and_then(|(_, list)| first_list(list));
             }
+            "whole on" => self.whole_on = first_list(value),
             "load" => self.load = Some(value.to_owned()),
             "sysctl kernel timer_migration" => self.timer_migration = Some(value != "0"),
             "lost events" => self.add_lost(value.split(' ').next()),
@@ -162,6 +165,9 @@ impl fmt::Display for Header {
         if let Some(isolated) = &self.isolated {
             let nohz_full = self.nohz_full.as_ref();
             writeln!(out, "# isolated: {}; nohz_full: {}", list(Some(isolated)), list(nohz_full))?;
+        }
+        if let Some(whole_on) = &self.whole_on {
+            writeln!(out, "# whole on: {whole_on}")?;
         }
         if let Some(is_on) = self.timer_migration {
             writeln!(out, "# sysctl kernel timer_migration: {}", u8::from(is_on))?;
@@ -281,6 +287,7 @@ mod tests {
         assert_eq!(back(&header), header);
         header.nodes = vec!["0-7".parse().expect("a list"), "8-15".parse().expect("a list")];
         header.isolated = Some("1-7,9".parse().expect("a list"));
+        header.whole_on = header.isolated.clone();
         assert_eq!(back(&header), header);
     }
 

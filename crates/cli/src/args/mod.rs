@@ -14,6 +14,11 @@ use value::{PolicyArg, cpus, identities, question, span};
 pub(crate) const DEFAULT_BUFFER_KIB: u32 = 4096;
 
 const EXIT_CODES: &str = "\
+Exit codes: 0 fine; 1 what was checked does not hold (--help of a command says
+what that is); 2 an error; 130 interrupted. No command writes a kernel setting:
+changes are printed.";
+
+const DOCTOR_EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 a finding of severity warning or above (with --exit-zero
 0, too); 2 an error; 130 interrupted. No command writes a kernel setting:
 changes are printed.";
@@ -204,7 +209,7 @@ pub(crate) struct RecordArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = DOCTOR_EXIT_CODES)]
 pub(crate) struct DoctorArgs {
     /// Examine the host whose proc and sys are below this directory
     #[arg(long, value_name = "DIR", default_value = "/")]

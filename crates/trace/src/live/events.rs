@@ -18,7 +18,7 @@ const HIERARCHY: &[&str] = &[
 ];
 const SOFTIRQS: &[&str] = &["irq/softirq_entry", "irq/softirq_exit"];
 const WAKEUPS: &[&str] = &["sched/sched_waking", "sched/sched_switch"];
-/// What readers of a recording use besides: how long callbacks take, the whole hierarchy, work, marks.
+/// What readers of a recording use besides: how long callbacks take, the whole hierarchy, work.
 const RECORDED: &[&str] = &[
     "timer/timer_expire_exit",
     "timer/timer_base_idle",
@@ -127,6 +127,10 @@ fn filter(name: &str, questions: &[Question], isolated: &CpuSet) -> Option<Strin
             parts.extend(is_needed);
             "CPU"
         }
+        // Without isolated CPUs what takes CPUs away is counted on all of them.
+        "irq/softirq_entry" | "irq/softirq_exit" if isolated.is_empty() && asked(Question::Isolation) => {
+            return None;
+        }
         "irq/softirq_entry" | "irq/softirq_exit" => {
             // TIMER; NET_TX, NET_RX, BLOCK and IRQ_POLL, behind which real-time tasks wait.
             parts.extend(asked(Question::EmptySoftirqs).then(|| "vec == 1".to_owned()));
@@ -202,6 +206,7 @@ mod tests {
         ] {
             assert_eq!(filter(questions, isolated, name).as_deref(), Some(expected), "{name} {questions:?}");
         }
+        assert_eq!(filter(&Question::ALL, "", "irq/softirq_entry"), None, "all CPUs are counted");
         for name in ["timer/timer_start", "timer/hrtimer_expire_entry", "ipi/ipi_send_cpu"] {
             assert_eq!(filter(&Question::ALL, "1", name), None, "{name}");
         }
