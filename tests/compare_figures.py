@@ -14,6 +14,7 @@ NOT_COUNTED = {
     "schema": "the version of the layout",
     "isolated_source": "where an input is from",
     "incomplete": "sentences on lost events, unreadable lines and full tables",
+    "at": "what was open around a moment that was typed",
     "malformed": "lines that look like events to the tool, and that it cannot read",
     "evicted": "is about the tool's own tables",
     "warnings": "sentences",

@@ -26,9 +26,7 @@ Definitions used:
 - behind a softirq: a `sched_waking` of prio < 100 towards a CPU between entry and exit of one of four
   vectors; its delay ends with the next switch to the task, and there is none if a switch away from it
   comes first, or a mark of lost events.
-- what takes a CPU away: begins of interrupts and softirqs on it; the own time of one is that up to its end in
-  which no later begun one was open there. A mark of lost events or a switch of tasks ends all that are
-  open on its CPU, and a second begin of the same thing the first.
+- what takes a CPU away, and why: in independent_interruptions.py.
 - a figure whose events do not occur in the text is null; map entries that would be 0 are left out.
 """
 
@@ -43,26 +41,28 @@ import subprocess
 import sys
 
 import compare_figures
+from independent_interruptions import Interruptions, context_of, is_one, is_vector
 
 LINE = re.compile(
     r"^\s*(?P<task>\S.*?)-(?P<pid>\d+)\s+"
     r"(?:\(\s*[-\d]+\)\s+)?"  # thread group, when that option was on
     r"\[(?P<cpu>\d+)\]\s+"
-    r"(?:\S{1,8}\s+)?"  # interrupt and preemption flags; trace-cmd may leave them out
+    r"(?:(?P<flags>\S{1,8})\s+)?"  # interrupt and preemption flags; trace-cmd may leave them out
     r"(?P<time>\d+\.\d+):\s+"
     r"(?P<event>\w+):\s*(?P<fields>.*)$"
 )
 FIELD = re.compile(r"\b([a-z_]+)=([^\s\]]*)")
 WAKING = re.compile(r"comm=.* pid=(\d+) prio=(-?\d+) .*\btarget_cpu=(\d+)")
 WAKING_SHORT = re.compile(r"^.*:(\d+) \[(-?\d+)\].*\bCPU:(\d+)")  # trace-cmd's own short form
+KERNEL_THREADS = "kworker/|ksoftirqd/|migration/|rcu|ktimers/|cpuhp/|irq/|irq_work/|idle_inject/"
+KERNEL_THREADS += "|kcompactd|kswapd|khugepaged|kdamond|stopper/"
+KERNEL_THREAD = re.compile(rf"comm=(?:{KERNEL_THREADS})")
+KERNEL_THREAD_SHORT = re.compile(rf"^\s*(?:{KERNEL_THREADS})[^=]*:\d+ \[")
 SWITCH = re.compile(r"\bprev_pid=(\d+) prev_prio=.* ==> next_comm=.* next_pid=(\d+) next_prio=")
 SWITCH_SHORT = re.compile(r":(\d+) \[-?\d+\] \S+ ==> .*:(\d+) \[-?\d+\]\s*$")
 LOST = re.compile(r"^CPU:(\d+) \[(?:LOST (\d+) EVENTS|LOST EVENTS|(\d+) EVENTS DROPPED)\]")
 
 TIMER_VECTOR = 1
-SOFTIRQS = dict(enumerate("HI TIMER NET_TX NET_RX BLOCK IRQ_POLL TASKLET SCHED HRTIMER RCU".split()))
-VECTORS = """local_timer reschedule call_function call_function_single irq_work spurious_apic error_apic
-thermal_apic threshold_apic deferred_error_apic x86_platform_ipi""".split()
 LONG_VECTORS = {2, 3, 4, 5}  # NET_TX, NET_RX, BLOCK, IRQ_POLL
 FIRST_NORMAL_PRIO = 100
 CPUS_PER_ESTIMATED_GROUP = 8
@@ -211,23 +211,27 @@ class Counter:
         self.names = {}  # pid -> a name that is not forgotten
         self.highest_cpu = None
         self.starts = {}  # timer -> (armed on, base, line)
+        self.armed_by = {}  # the same -> what the CPU was doing
         self.unknown_start = 0
         self.expiries = []  # of every expiry with a known start
         self.awaiting_restart = {}  # timer -> old base, after a remote expiry
         self.ping_pongs = 0
+        self.unavailable = {}  # cpu -> line and time of when it was taken out of timer migration last
         self.groups = {"connect": {}, "mention": {}}  # cpu -> group
         self.timer_softirq = {}  # cpu -> has a timer run in the TIMER softirq that is open there
         self.timer_entries = 0
         self.timer_empty = {}
         self.open_long = {}  # cpu -> vectors of LONG softirqs that are open there
         self.hr_starts = {}  # hrtimer -> (cpu, name, pid)
+        self.hr_armed_by = {}  # the same -> what the CPU was doing
         self.hr_off = []  # (started on, ran on) of every expiry on another CPU
         self.hr_by_task = {}  # (name, pid) -> expiries
         self.watchdog = {"expired": 0, "off_arming_cpu": 0, "by_cpu": {}}
-        self.on_top = {}  # cpu -> [source, number, name, since, time of what lay on it], the last on top
-        self.begun = {}  # (cpu, source, name) -> how often
-        self.taken = {}  # (cpu, source, name) -> [(time, now, line)]
+        self.interruptions = Interruptions()
+        self.event = None
         self.rt_count = 0
+        self.rt_kernel_threads = 0
+        self.preempt_rt = False
         self.rt_behind = 0
         self.waiting = {}  # pid -> when it was woken behind a softirq
         self.delays = []
@@ -251,15 +255,24 @@ class Counter:
             if name != FORGOTTEN:
                 self.names[match.group("pid")] = name
             handler = getattr(self, "on_" + event, None)
-            self.note_interruption(event, cpu, match.group("fields"))
-            if is_vector(event):
-                continue
+            text = match.group("fields")
+            self.event = {
+                "name": event,
+                "cpu": cpu,
+                "context": context_of(match.group("flags")),
+                "now": self.now,
+                "line": self.line,
+                "task": name,
+                "pid": match.group("pid"),
+            }
+            self.interruptions.take(self.event, text)
             if handler is None and event not in CPU_AND_PARENT:
                 continue
-            text = match.group("fields")
             fields = {}
             for key, value in FIELD.findall(text):
                 fields.setdefault(key, value)
+            if event == "tmigr_cpu_unavailable" and fields.get("cpu", "").isdigit():
+                self.unavailable[int(fields["cpu"])] = (self.line, self.now)
             if event in CPU_AND_PARENT:
                 self.note_group("mention", fields)
             else:
@@ -273,57 +286,9 @@ class Counter:
             self.lost += int(match.group(2) or match.group(3) or 1)
             self.timer_softirq.pop(int(match.group(1)), None)
             self.open_long.pop(int(match.group(1)), None)
-            self.on_top.pop(int(match.group(1)), None)
+            self.interruptions.lost(int(match.group(1)))
             for begun in (self.starts, self.awaiting_restart, self.hr_starts, self.waiting):
                 begun.clear()
-
-    def note_interruption(self, event, cpu, text):
-        """Begin or end of what takes a CPU away, if the event is one."""
-        word, _, end = event.rpartition("_")
-        is_entry = end == "entry"
-        if event in ("irq_handler_entry", "irq_handler_exit"):
-            number = re.search(r"\birq=(\d+)", text).group(1)
-            name = re.search(r"\bname=(.*)$", text) if is_entry else None
-            self.step(cpu, is_entry, "device", number, f"{number} {name.group(1)}" if name else None)
-        elif event in ("softirq_entry", "softirq_exit"):
-            vector = int(re.search(r"\bvec=(\d+)", text).group(1))
-            self.step(cpu, is_entry, "softirq", vector, SOFTIRQS.get(vector, "(unknown)"))
-        elif is_vector(event):
-            self.step(cpu, is_entry, "processor", word, word)
-        elif event in ("ipi_entry", "ipi_exit"):
-            reason = re.search(r"\(([^()]*)\)\s*$", text).group(1)
-            self.step(cpu, is_entry, "processor", reason, reason)
-        elif event == "sched_switch":
-            self.on_top.pop(cpu, None)
-        elif event == "nmi_handler":
-            handler, took = re.match(r"\s*([^(]*)\(.*delta_ns: (-?\d+)", text).groups()
-            self.begun[(cpu, "nmi", handler)] = self.begun.get((cpu, "nmi", handler), 0) + 1
-            self.lies_on(cpu, max(int(took), 0))
-            self.takes(cpu, "nmi", handler, max(int(took), 0))
-
-    def step(self, cpu, is_entry, source, number, name):
-        """Something begins on `cpu`, or ends: then the time in which nothing lay on it is its own."""
-        stack = self.on_top.setdefault(cpu, [])
-        if is_entry:
-            self.begun[(cpu, source, name)] = self.begun.get((cpu, source, name), 0) + 1
-            stack[:] = [begun for begun in stack if begun[:2] != [source, number]]
-            stack.append([source, number, name, self.now, 0])
-            return
-        if not any(begun[:2] == [source, number] for begun in stack):
-            return
-        while stack[-1][:2] != [source, number]:
-            stack.pop()
-        _, _, name, since, above = stack.pop()
-        self.lies_on(cpu, self.now - since)
-        self.takes(cpu, source, name, max(self.now - since - above, 0))
-
-    def lies_on(self, cpu, nanos):
-        """So long was something on top of what is on top now."""
-        if self.on_top.get(cpu):
-            self.on_top[cpu][-1][4] += nanos
-
-    def takes(self, cpu, source, name, nanos):
-        self.taken.setdefault((cpu, source, name), []).append((nanos, self.now, self.line))
 
     def note_group(self, source, fields):
         parent = identity(fields, "parent")
@@ -339,12 +304,15 @@ class Counter:
         if self.awaiting_restart.pop(timer, None) == cpu:
             self.ping_pongs += 1
         self.starts[timer] = (cpu, base, self.line)
+        self.armed_by[timer] = self.interruptions.doing(self.event)
 
     def on_timer_expire_entry(self, cpu, fields, _text, _match):
         if cpu in self.timer_softirq:
             self.timer_softirq[cpu] = True
         timer = identity(fields, "timer")
         start = self.starts.get(timer)
+        armed_by = self.armed_by.get(timer) if start else None
+        self.interruptions.callback(self.event, "timer", function_name(fields), armed_by)
         if start is None:
             self.unknown_start += 1
             return
@@ -382,11 +350,16 @@ class Counter:
 
     def on_hrtimer_start(self, cpu, fields, _text, match):
         task = match.group("task").strip()
-        self.hr_starts[identity(fields, "hrtimer")] = (cpu, task, match.group("pid"))
+        hrtimer = identity(fields, "hrtimer")
+        self.hr_starts[hrtimer] = (cpu, task, match.group("pid"))
+        self.hr_armed_by[hrtimer] = self.interruptions.doing(self.event)
 
     def on_hrtimer_expire_entry(self, cpu, fields, _text, _match):
         function = function_name(fields)
-        start = self.hr_starts.get(identity(fields, "hrtimer"))
+        hrtimer = identity(fields, "hrtimer")
+        start = self.hr_starts.get(hrtimer)
+        armed_by = self.hr_armed_by.get(hrtimer) if start else None
+        self.interruptions.callback(self.event, "hrtimer", function, armed_by)
         is_off = start is not None and start[0] != cpu
         if is_off:
             self.hr_off.append((start[0], cpu))
@@ -399,10 +372,14 @@ class Counter:
             bump(self.watchdog["by_cpu"], cpu)
 
     def on_sched_waking(self, _cpu, _fields, text, _match):
+        self.preempt_rt |= bool(re.match(r"\s*(comm=)?ktimers/", text))
         match = WAKING.search(text) or WAKING_SHORT.search(text)
         if not match or int(match.group(2)) >= FIRST_NORMAL_PRIO:
             return
         self.rt_count += 1
+        if KERNEL_THREAD.search(text) or KERNEL_THREAD_SHORT.search(text):
+            self.rt_kernel_threads += 1
+            return
         if self.open_long.get(int(match.group(3))):
             self.rt_behind += 1
             self.waiting[match.group(1)] = self.now
@@ -430,15 +407,16 @@ def group_numbers(counter, needed, cpus):
     return False, {cpu: order[known[cpu]] for cpu in known}
 
 
-def crossing(chosen, groups, recorded):
+def crossing(chosen, groups, recorded, unavailable):
     """The figures of `foreign` and `between_isolated` over the expiries in `chosen`."""
-    figures = {"total": 0, "pulled": 0, "placed": 0}
+    figures = {"total": 0, "pulled": 0, "placed": 0, "since_isolated": 0}
     maps = {"by_function": {}, "by_cpu": {}, "by_base_cpu": {}, "by_group": {}}
     if not recorded:
         return {**dict.fromkeys((*figures, *maps)), "examples": []}
     examples, of_kind = [], {}
     for expiry in chosen:
         figures["total"] += 1
+        figures["since_isolated"] += expiry["line"] > unavailable.get(expiry["cpu"], (0, 0))[0]
         figures[expiry["kind"]] += 1
         bump(maps["by_function"], expiry["function"])
         bump(maps["by_cpu"], expiry["cpu"])
@@ -461,30 +439,6 @@ def isolated_cpus(foreign, groups):
         row[expiry["kind"]] += 1
         bump(row["by_function"], expiry["function"])
     return [rows[cpu] for cpu in sorted(rows)]
-
-
-def interruptions(counter, isolated, is_known):
-    """A row per CPU, source and name, of isolated CPUs or, where there are none, of all."""
-    rows = []
-    for (cpu, source, name), count in sorted(counter.begun.items()):
-        taken = counter.taken.get((cpu, source, name), [])
-        if (isolated and cpu not in isolated) or not is_known(source):
-            continue
-        spans = [nanos for nanos, _, _ in taken]
-        none = (None, None, None)
-        longest, at, line = max(taken, key=lambda took: (took[0], took[2]), default=none)
-        rows.append({
-            "cpu": cpu,
-            "source": source,
-            "name": name,
-            "count": count,
-            "total_ns": sum(spans) if spans else None,
-            "p99_ns": quantile(spans, 0.99),
-            "max_ns": longest,
-            "max_at_ns": at,
-            "max_line": line,
-        })
-    return rows
 
 
 def by_task(counter):
@@ -536,15 +490,22 @@ def report(counter, isolated):
         ),
         "softirq": "softirq_entry" in seen,
         "nmi": "nmi_handler" in seen,
+        "timer": "timer_expire_entry" in seen,
+        "hrtimer": "hrtimer_expire_entry" in seen,
+        "work": "workqueue_execute_start" in seen,
+        "task": "sched_switch" in seen,
     }
     missing.extend(f"interruptions.{source}" for source, is_there in recorded.items() if not is_there)
-    is_recorded = recorded.get
     figures = {
         "kernel": header.kernel,
+        "preempt_rt": counter.preempt_rt or bool(re.search(r"-rt\d*(-|$)", header.kernel or "")),
         "cpus": cpus,
         "isolated": format_cpu_list(isolated),
         "nohz_full": format_cpu_list(header.nohz_full),
         "timer_migration": header.timer_migration,
+        "isolated_at_ns": max(
+            (at for cpu, (_, at) in counter.unavailable.items() if cpu in isolated), default=None
+        ),
         "duration_ns": span,
         "events": sum(seen.values()),
         "lost_events": max(counter.lost, header.lost),
@@ -554,8 +515,10 @@ def report(counter, isolated):
             "cancel_events": when("timers.cancel_events", "timer_cancel", seen.get("timer_cancel")),
             "expired_unknown_start": when("timers.expired_unknown_start", wheel, counter.unknown_start),
         },
-        "foreign": crossing(foreign, groups, when("foreign", wheel, True)),
-        "between_isolated": crossing(between, groups, when("between_isolated", wheel, True)),
+        "foreign": crossing(foreign, groups, when("foreign", wheel, True), counter.unavailable),
+        "between_isolated": crossing(
+            between, groups, when("between_isolated", wheel, True), counter.unavailable
+        ),
         "remote": {
             "total": when("remote", wheel, sum(remote.values())),
             "by_cpu": remote if has_wheel else None,
@@ -582,6 +545,7 @@ def report(counter, isolated):
         },
         "rt_wakeups": {
             "count": when("rt_wakeups.count", "sched_waking", counter.rt_count),
+            "kernel_threads": when("rt_wakeups.kernel_threads", "sched_waking", counter.rt_kernel_threads),
             "behind_softirq": when("rt_wakeups.behind_softirq", behind, counter.rt_behind),
             "delay_ns": {
                 "p50": quantile(delays, 0.5),
@@ -594,7 +558,7 @@ def report(counter, isolated):
             "cpus": {str(group): format_cpu_list(of) for group, of in cpus_of_groups.items()},
         },
         "isolated_cpus": isolated_cpus(foreign, groups) if has_wheel else [],
-        "interruptions": interruptions(counter, isolated, is_recorded),
+        "interruptions": counter.interruptions.report(isolated, recorded.get),
         # Which events have a meaning is the tool's word; how often each one was there is counted.
         "unknown_events": {name: count for name, count in seen.items() if not known_event(name)},
     }
@@ -606,11 +570,14 @@ def report(counter, isolated):
 def by_name(figures):
     """The figures that gates and comparisons are about, each under one name."""
     rows = figures["interruptions"]
-    sources = [path for path in figures["not_recorded"] if path.startswith("interruptions.")]
+    interrupts = ["device", "processor", "softirq", "nmi"]
+    unknown = all(f"interruptions.{source}" in figures["not_recorded"] for source in interrupts)
+    whole = [row for row in rows if not row["own"] and row["source"] in [*interrupts, "task"]]
     delays = figures["rt_wakeups"]["delay_ns"]
 
     def longest(key):
-        return max((row[key] for row in rows if row[key] is not None), default=None)
+        values = [row[key] for row in rows if row[key] is not None and not row["own"]]
+        return None if unknown else max(values, default=None)
 
     return {
         "foreign": figures["foreign"]["total"],
@@ -625,21 +592,16 @@ def by_name(figures):
         "rt_delay_p50": delays["p50"],
         "rt_delay_p99": delays["p99"],
         "rt_delay_max": delays["max"],
-        "interruptions": None if len(sources) == 4 else sum(row["count"] for row in rows),
+        "interruptions": None if unknown else sum(row["count"] for row in whole),
         "interruption_p99": longest("p99_ns"),
         "interruption_max": longest("max_ns"),
         "lost_events": figures["lost_events"],
     }
 
 
-def is_vector(event):
-    """Whether the event is the begin or the end of an interrupt of the processor's own."""
-    return event.removesuffix("_entry").removesuffix("_exit") in VECTORS and event not in VECTORS
-
-
 def known_event(name):
     """Whether this script itself needs the event."""
-    if is_vector(name) or name.startswith("irq_handler_") or name in ("ipi_entry", "ipi_exit", "nmi_handler"):
+    if is_one(name):
         return True
     return name in CPU_AND_PARENT or hasattr(Counter, "on_" + name) or name == "timer_cancel"
 

@@ -193,7 +193,16 @@ else
     left_out "perf.data against perf script" "perf is not installed, or may not record here"
 fi
 
-# 7. The same through trace-cmd, only if asked for: trace-cmd resets the top-level tracing of the machine.
+# 7. Interrupts and softirqs against the kernel's own counts, and each interrupt of another CPU has its
+# sender.
+if [ "$(uname -m)" = x86_64 ] && [ "$(nproc)" -gt 1 ]; then
+    check "interruptions equal /proc/interrupts and /proc/softirqs within 1 %" \
+        python3 tests/compare_proc.py "$quietcore" "$folder"
+else
+    left_out "interruptions against /proc/interrupts" "it needs two CPUs of x86"
+fi
+
+# 8. The same through trace-cmd, only if asked for: trace-cmd resets the top-level tracing of the machine.
 # crates/explain/tests/explain.rs holds a recording made this way against cyclictest's counts, on any machine.
 if [ "${QUIETCORE_TRACE_CMD:-0}" = 1 ]; then
     events="-e hrtimer_start -e hrtimer_expire_entry -e timer_start -e timer_expire_entry"

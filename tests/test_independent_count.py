@@ -112,7 +112,7 @@ class Timers(unittest.TestCase):
             ("i-1", 0, "tmigr_connect_cpu_parent: cpu=1 groupmask=1 parent=0b lvl=0 numa=0 num_children=1"),
             ("i-1", 0, "tmigr_connect_cpu_parent: cpu=0 groupmask=1 parent=0a lvl=0 numa=0 num_children=1"),
             ("a-1", 0, start("a", 0)),
-            ("b-2", 1, expire("a")),
+            ("b-2", 1, expire("a", "process_timeout")),
         ]
         named = count(ftrace(*events))
         self.assertEqual(named["foreign"]["by_group"], {"1": 1})
@@ -130,7 +130,7 @@ class Timers(unittest.TestCase):
         self.assertIsNone(got["softirq"]["timer_entries"])
         self.assertIsNone(got["hrtimers"]["qdisc_watchdog"]["expired"])
         self.assertIsNone(got["rt_wakeups"]["count"])
-        self.assertEqual(len(got["not_recorded"]), 24)
+        self.assertEqual(len(got["not_recorded"]), 29)
         self.assertNotIn("timers.started", got["not_recorded"])
         self.assertEqual(count(ftrace(("a-1", 0, "cpu_idle: state=1")))["unknown_events"], {"cpu_idle": 1})
 
@@ -150,10 +150,10 @@ class Softirqs(unittest.TestCase):
             ftrace(
                 ("a-1", 0, start("a", 0)),
                 ("a-1", 0, "softirq_entry: vec=1 [action=TIMER]"),
-                ("a-1", 0, expire("a")),
+                ("a-1", 0, expire("a", "process_timeout")),
                 ("a-1", 0, "softirq_exit: vec=1 [action=TIMER]"),
                 ("a-1", 1, "softirq_entry: vec=1 [action=TIMER]"),
-                ("a-1", 0, expire("a")),
+                ("a-1", 0, expire("a", "process_timeout")),
                 ("a-1", 1, "softirq_exit: vec=1 [action=TIMER]"),
                 ("a-1", 2, "softirq_entry: vec=7 [action=SCHED]"),
                 ("a-1", 2, "softirq_exit: vec=7 [action=SCHED]"),
@@ -165,7 +165,7 @@ class Softirqs(unittest.TestCase):
     def test_lost_events_end_what_was_known(self):
         lines = ftrace(
             ("a-1", 0, start("a", 0)),
-            ("a-1", 0, expire("a")),
+            ("a-1", 0, expire("a", "process_timeout")),
             ("a-1", 1, "softirq_entry: vec=1 [action=TIMER]"),
             ("a-1", 1, "softirq_exit: vec=1 [action=TIMER]"),
         )
@@ -187,7 +187,8 @@ class Softirqs(unittest.TestCase):
             )
         )
         no_switch = {"p50": None, "p99": None, "max": None}
-        self.assertEqual(got["rt_wakeups"], {"count": 3, "behind_softirq": 1, "delay_ns": no_switch})
+        expected = {"count": 3, "kernel_threads": 0, "behind_softirq": 1, "delay_ns": no_switch}
+        self.assertEqual(got["rt_wakeups"], expected)
 
     def test_a_delay_ends_with_the_switch_to_the_task(self):
         waking = "sched_waking: comm=rt pid={} prio=9 target_cpu=002"
@@ -237,6 +238,66 @@ class Interruptions(unittest.TestCase):
         entry, leave = "reschedule_entry: vector=253", "reschedule_exit: vector=253"
         events = [("a-1", 1, event) for event in (leave, entry, entry, leave)]
         self.assertEqual(self.rows(*events), [(1, "processor", "reschedule", 2, 1_000_000_000)])
+
+
+    def test_a_cause_is_followed_to_the_task_that_began_it(self):
+        switch = "sched_switch: prev_comm=x prev_pid={} prev_prio=9 prev_state=S ==> "
+        switch += "next_comm={} next_pid={} next_prio=9"
+        work = "work struct {}a1: function vmstat_update"
+        events = (
+            ("init-1", 1, "timer_expire_exit: timer=9"),
+            ("cron-3", 0, start("a", 0, "process_timeout")),
+            ("spin-5", 1, "softirq_entry: vec=1 [action=TIMER]"),
+            ("spin-5", 1, expire("a", "process_timeout")),
+            ("spin-5", 1, "workqueue_queue_work: work struct=00a1 function=vmstat_update workqueue=mm cpu=1"),
+            ("spin-5", 1, "sched_waking: comm=kworker/1:0 pid=7 prio=120 target_cpu=001"),
+            ("spin-5", 1, "timer_expire_exit: timer=a"),
+            ("spin-5", 1, "softirq_exit: vec=1 [action=TIMER]"),
+            ("spin-5", 1, switch.format(5, "kworker/1:0", 7)),
+            ("kworker/1:0-7", 1, "workqueue_execute_start: " + work.format("00")),
+            ("kworker/1:0-7", 1, switch.format(7, "spin", 5)),
+            ("spin-5", 1, switch.format(5, "kworker/1:0", 7)),
+            ("kworker/1:0-7", 1, "workqueue_execute_end: " + work.format("00")),
+            ("kworker/1:0-7", 1, switch.format(7, "<idle>", 0)),
+        )
+        got = count(ftrace(*events), isolated={1})["interruptions"]
+        rows = {
+            row["source"]: (
+                row["name"],
+                row["count"],
+                row["total_ns"],
+                row["own"],
+                [[(at["how"], at["cpu"], at["name"]) for at in why["steps"]] for why in row["causes"]],
+            )
+            for row in got
+            if row["name"] != "spin"
+        }
+        armed = ("armed", 0, "(unknown)")  # the flags of all lines here are those of a softirq
+        second = 10**9
+        expected = {
+            "softirq": ("TIMER", 1, 2 * second, False, []),
+            "timer": ("process_timeout", 1, 3 * second, False, [[armed]]),
+            "work": ("vmstat_update", 1, 2 * second, False, [[("queued", 1, "process_timeout"), armed]]),
+            "task": ("kworker/1:0", 2, 2 * second, False, [[("woken", 1, "process_timeout"), armed]]),
+        }
+        self.assertEqual(rows, expected)
+        self.assertEqual([row["own"] for row in got if row["name"] == "spin"], [True])
+
+    def test_an_interrupt_has_its_sender(self):
+        send = "ipi_send_cpu: cpu=1 callsite=here+0x1/0x2 callback={}"
+        queue = "csd_queue_cpu: cpu=1 callsite=here+0x1/0x2 func=flush csd=0a"
+        several = "ipi_send_cpumask: cpumask=00000003 callsite=x callback=f"
+        generic = "generic_smp_call_function_single_interrupt+0x0/0x10"
+        for events, expected in (
+            (((0, send.format("0x0")), (1, "reschedule_entry: vector=253")), ("here", 0)),
+            (((0, queue), (0, send.format(generic)), (1, "call_function_single_entry: v")), ("flush", 0)),
+            (((2, queue), (0, send.format(generic)), (1, "call_function_single_entry: v")), ("here", 0)),
+            (((2, several), (1, "call_function_entry: v")), ("f", 2)),
+            (((1, send.format("work")), (1, "irq_work_entry: vector=246")), ("work", 1)),
+        ):
+            got = count(ftrace(*(("a-1", cpu, event) for cpu, event in events)), isolated={1})
+            step = got["interruptions"][0]["causes"][0]["steps"][0]
+            self.assertEqual((step["how"], step["function"], step["cpu"]), ("sent", *expected))
 
 
 class Hrtimers(unittest.TestCase):
@@ -369,9 +430,9 @@ class Compare(unittest.TestCase):
     def test_a_figure_that_was_never_compared_fails(self):
         empty = ic.report(ic.Counter(), set())
         keys = [key for key, _ in compare_figures.leaves(empty)]
-        self.assertEqual((len(keys), len(set(keys))), (69, 69))
+        self.assertEqual((len(keys), len(set(keys))), (74, 74))
         for lines, code, first in (
-            (keys, 0, "69 figures with a value compared, of 69 keys of 69"),
+            (keys, 0, "74 figures with a value compared, of 74 keys of 74"),
             (keys[1:], 1, f"{keys[0]}: no recording has a value of it, so it was never compared"),
         ):
             out = io.StringIO()

@@ -9,6 +9,7 @@
 mod bench;
 mod ci;
 mod dist;
+mod guest;
 mod instructions;
 mod mutants;
 mod packets;
@@ -35,6 +36,8 @@ usage: cargo xtask COMMAND
   bench [--record] [--rounds N] [--quick]   measures every target of speed beside the machine's own limits; half an
                         hour; --record: writes the table down
   dist                  builds the binary to give away, target/dist/quietcore, and checks it
+  guest [--kernel V]... boots real kernels under QEMU, V a version of Debian's as 6.12 or an image, and runs the
+                        command inside: recording, check-up, keep-awake; minutes each
   verify DIR            replays every recording in DIR through the wheel: no line may contradict it
   packets [PART]...     packet schedulers on network devices beside the kernel's own; as root; PART: seed, ping,
                         shape, throughput
@@ -61,6 +64,8 @@ fn main() -> ExitCode {
         ["bench", "--record", words @ ..] => bench::command(true, words),
         ["bench", words @ ..] => bench::command(false, words),
         ["dist"] => dist::command(),
+        ["guest", words @ ..] => guest::command(words),
+        ["guest-load", words @ ..] => guest::load::command(words),
         ["verify", folder] => verify::command(folder),
         ["packets", names @ ..] => packets::command(names),
         ["packets-load", words @ ..] => packets::load::command(words),

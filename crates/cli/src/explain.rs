@@ -12,7 +12,9 @@ use crate::signals::SignalFlag;
 use crate::sinks::{SinkFiles, Sinks};
 use crate::text::{self, Page};
 use quietcore_core::CpuSet;
-use quietcore_explain::{Crossing, ExplainOptions, Explanation, Facts, Threshold, named_figures};
+use quietcore_explain::{
+    Crossing, ExplainOptions, Explanation, Facts, RecordedMoment, Threshold, named_figures,
+};
 use quietcore_trace::{Header, KernelRelease, Progress, Question, TraceReader, visible, visible_path};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -223,6 +225,7 @@ fn options(
     let mut options = options_of_file(args.isolated.as_ref(), path, header, host)?;
     options.kernel = kernel_option(args)?.or(options.kernel);
     options.identities_max = args.max_identities;
+    options.at = args.at.map(|at| RecordedMoment { at, around: args.around });
     Ok(options)
 }
 

@@ -8,6 +8,7 @@
 
 mod args;
 mod atomic_file;
+mod bundled;
 mod calibrate;
 mod cat;
 mod check_up;
@@ -17,6 +18,7 @@ mod error;
 mod explain;
 mod host;
 mod input;
+mod keep_awake;
 mod kept;
 mod lab;
 mod live;
@@ -84,12 +86,16 @@ fn refuse(error: &clap::Error) -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<CommandOutcome, CliError> {
+    if let Some(colours) = cli.color.colours() {
+        colours.choose();
+    }
     match &cli.verb {
         None => check_up::run(&cli.check_up),
         Some(CliVerb::Doctor(args)) => doctor::run(args),
         Some(CliVerb::Explain(args)) => explain::run(args),
         Some(CliVerb::Diff(args)) => diff::run(args),
         Some(CliVerb::Record(args)) => record::run(args),
+        Some(CliVerb::KeepAwake(args)) => keep_awake::run(args),
         Some(CliVerb::Verify(args)) => verify::run(args),
         Some(CliVerb::Whatif(args)) => whatif::run(args),
         Some(CliVerb::Sim(args)) => sim::run(args),

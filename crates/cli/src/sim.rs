@@ -1,8 +1,8 @@
 //! `quietcore sim`: a scenario, run on simulated CPUs.
 
 use crate::atomic_file::{AtomicFile, OutputContent};
+use crate::bundled::{SCENARIOS, read_beside, read_scenario};
 use crate::error::CliError;
-use crate::input::read;
 use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::Display;
@@ -27,9 +27,12 @@ not (--exit-zero makes it 0); 2 an error, nothing was run; 130 interrupted. Ever
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct SimArgs {
-    /// A scenario, as those in scenarios/ (docs/guide/simulator.md)
-    #[arg(required_unless_present = "runtimes")]
+    /// A scenario's file (docs/guide/simulator.md), or one of the program, as @isolated
+    #[arg(required_unless_present_any = ["runtimes", "list"])]
     pub(crate) scenario: Option<PathBuf>,
+    /// List the scenarios of the program instead
+    #[arg(long, conflicts_with_all = ["scenario", "runtimes", "duration", "sensitivity", "perfetto", "seed"])]
+    pub(crate) list: bool,
     /// Instead of a scenario: so many random runtimes, from --seed on (else from 1). Each is a set of
     /// lanes whose threads are stopped anywhere; what breaks a promise is shown with the smallest
     /// runtime that breaks one, too
@@ -68,6 +71,9 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(args: &SimArgs) -> Result<CommandOutcome, CliError> {
+    if args.list {
+        return list(args.json);
+    }
     match (&args.scenario, args.runtimes) {
         (Some(path), _) => run_scenario(args, path),
         (None, count) => runtimes::run(request(args, count.expect("one of both is given"))),
@@ -80,9 +86,7 @@ fn request(args: &SimArgs, count: u64) -> RuntimesRequest {
 }
 
 fn run_scenario(args: &SimArgs, path: &Path) -> Result<CommandOutcome, CliError> {
-    let text = read(path).map_err(|error| CliError::Usage(format!("{}: {error}", visible_path(path))))?;
-    let parsed = Scenario::parse(path, &text, &read);
-    let mut scenario = parsed.map_err(|error| CliError::Usage(error.to_string()))?;
+    let mut scenario = parsed(path)?;
     if let Some(seed) = args.seed {
         scenario.set_seed(seed);
     }
@@ -106,6 +110,38 @@ fn run_scenario(args: &SimArgs, path: &Path) -> Result<CommandOutcome, CliError>
     files.finish()?;
     show(args, path, &scenario, &outcome)?;
     Ok(if outcome.holds || args.exit_zero { CommandOutcome::Fine } else { CommandOutcome::Found })
+}
+
+/// The scenario of a file, or of the program.
+fn parsed(path: &Path) -> Result<Scenario, CliError> {
+    let failed = |error| CliError::Usage(format!("{}: {error}", visible_path(path)));
+    let text = read_scenario(path).map_err(failed)?;
+    let parsed = Scenario::parse(path, &text, &read_beside(path));
+    parsed.map_err(|error| CliError::Usage(error.to_string()))
+}
+
+/// A scenario of the program, and what it is about.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    about: String,
+}
+
+fn list(is_json: bool) -> Result<CommandOutcome, CliError> {
+    let listed = SCENARIOS.iter().map(|scenario| {
+        let name = format!("@{}", scenario.name);
+        let about = parsed(name.as_ref())?.about().unwrap_or_default().to_owned();
+        Ok(Listed { name, about })
+    });
+    let listed = listed.collect::<Result<Vec<_>, CliError>>()?;
+    if is_json {
+        output::print_json(&listed)?;
+    } else {
+        Page::print(|page| {
+            listed.iter().for_each(|scenario| page.item(0, &scenario.name, 15, &scenario.about));
+        })?;
+    }
+    Ok(CommandOutcome::Fine)
 }
 
 fn ran_so_far(at: &quietcore_sim::SimProgress<'_>) -> String {

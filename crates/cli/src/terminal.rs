@@ -7,6 +7,7 @@
 use quietcore_trace::visible_lines;
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
 /// How a word is shown on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,9 @@ impl Style {
     }
 }
 
+/// What `--color` said; nothing where it left it to the terminal.
+static CHOSEN: OnceLock<Colours> = OnceLock::new();
+
 /// Whether a text has colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colours {
@@ -48,8 +52,17 @@ pub(crate) enum Colours {
 }
 
 impl Colours {
-    /// On a terminal, and never with NO_COLOR.
+    /// Once, before anything is printed.
+    pub(crate) fn choose(self) {
+        // It is the first: `main` alone says it.
+        let _ = CHOSEN.set(self);
+    }
+
+    /// What `--color` says; otherwise on a terminal, and never with NO_COLOR.
     pub(crate) fn of_stdout() -> Self {
+        if let Some(chosen) = CHOSEN.get() {
+            return *chosen;
+        }
         let of_terminal = || Self::of_terminal(&|name| std::env::var_os(name));
         if std::io::stdout().is_terminal() { of_terminal() } else { Self::Off }
     }
@@ -59,6 +72,22 @@ impl Colours {
         let is_dumb = variable("TERM").is_some_and(|value| value == "dumb");
         if no_color || is_dumb { Self::Off } else { Self::On }
     }
+}
+
+/// No page is narrower, or wider.
+const WIDTHS: (usize, usize) = (40, 200);
+
+/// The columns of standard output: what COLUMNS says, or its terminal; `None` where neither is.
+pub(crate) fn width_of_stdout() -> Option<usize> {
+    let stdout = std::io::stdout();
+    let terminal = || rustix::termios::tcgetwinsize(&stdout).ok().map(|size| usize::from(size.ws_col));
+    width(std::env::var("COLUMNS").ok().as_deref(), terminal)
+}
+
+fn width(columns: Option<&str>, terminal: impl FnOnce() -> Option<usize>) -> Option<usize> {
+    let said = columns.and_then(|columns| columns.parse().ok());
+    let found = said.or_else(terminal).filter(|&columns: &usize| columns > 0)?;
+    Some(found.clamp(WIDTHS.0, WIDTHS.1))
 }
 
 /// `text` without anything that steers a terminal but line breaks, tabs and, if there are any, our colours.
@@ -91,7 +120,7 @@ pub(crate) fn columns(line: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Colours, Style, guarded};
+    use super::{Colours, Style, guarded, width};
     use std::ffi::OsString;
 
     /// Goal: a terminal has colours unless its user or its kind says otherwise. Method: the two variables,
@@ -107,6 +136,23 @@ mod tests {
         ] {
             let variable = |name: &str| if name == "NO_COLOR" { no_color } else { term }.map(OsString::from);
             assert_eq!(Colours::of_terminal(&variable), colours, "{no_color:?}, {term:?}");
+        }
+    }
+
+    /// Goal: a page is as wide as the variable says, or the terminal, within bounds; a terminal without a
+    /// size says nothing. Method: each of them.
+    #[test]
+    fn a_page_is_as_wide_as_its_terminal() {
+        for (variable, terminal, expected) in [
+            (Some("60"), Some(90), Some(60)),
+            (Some("x"), Some(90), Some(90)),
+            (None, Some(20), Some(40)),
+            (Some("1000"), None, Some(200)),
+            (None, Some(0), None),
+            (Some("0"), None, None),
+            (None, None, None),
+        ] {
+            assert_eq!(width(variable, || terminal), expected, "{variable:?}, {terminal:?}");
         }
     }
 

@@ -294,6 +294,97 @@ fn lost_events_mark_the_worst_delay() {
     assert!(part.contains(" ~1 of ~1 wake-ups behind a NET or BLOCK softirq, at most ~4 us"), "{part}");
 }
 
+/// Goal: what takes an isolated CPU away stands there with its cause, and what was open at a moment; a
+/// moment that is none is refused. Method: a timer that another CPU armed wakes a worker; the moment is in
+/// its run.
+#[test]
+fn a_cause_and_a_moment_are_shown() {
+    let trace = "\
+        spin-9 [001] ..s1. 1.000000: timer_expire_exit: timer=00000000000000b1\n\
+        cron-3 [000] d..1. 1.000010: timer_start: timer=00000000000000a1 function=f expires=9 [timeout=1] cpu=0 \
+        idx=1 flags=\n\
+        spin-9 [001] ..s1. 1.000020: softirq_entry: vec=1 [action=TIMER]\n\
+        spin-9 [001] ..s1. 1.000021: timer_expire_entry: timer=00000000000000a1 function=f now=9 baseclk=9\n\
+        spin-9 [001] d.s2. 1.000025: sched_waking: comm=kworker/1:0 pid=7 prio=120 target_cpu=001\n\
+        spin-9 [001] ..s1. 1.000031: timer_expire_exit: timer=00000000000000a1\n\
+        spin-9 [001] ..s1. 1.000035: softirq_exit: vec=1 [action=TIMER]\n\
+        spin-9 [001] d..2. 1.000040: sched_switch: prev_comm=spin prev_pid=9 prev_prio=120 prev_state=R ==> \
+        next_comm=kworker/1:0 next_pid=7 next_prio=120\n\
+        kworker/1:0-7 [001] d..2. 1.000060: sched_switch: prev_comm=kworker/1:0 prev_pid=7 prev_prio=120 \
+        prev_state=I ==> next_comm=spin next_pid=9 next_prio=120\n\
+        spin-9 [001] d..2. 1.000900: sched_switch: prev_comm=spin prev_pid=9 prev_prio=120 prev_state=S ==> \
+        next_comm=<idle> next_pid=0 next_prio=120\n";
+    let run = |more: &[&str]| {
+        let output = with_input(&[&["explain", "-", "--isolated", "1"], more].concat(), trace.as_bytes());
+        let words = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        (output.status.code(), words, text(&output.stderr))
+    };
+    let (code, shown, said) = run(&["--at", "1.00005", "--around", "12us"]);
+    assert_eq!(code, Some(0), "{said}");
+    let why = "woken on CPU 1 in timer f, armed on CPU 0 by cron";
+    for words in [
+        &format!("1 1 20 us 20 us 20 us task kworker/1:0; 1 of 1 {why}; longest until 1.000060"),
+        "1 1 10 us 10 us 10 us timer f; 1 of 1 armed on CPU 0 by cron; longest until 1.000031",
+        "1 1 5 us 5 us 5 us softirq TIMER; longest until 1.000035",
+        "apart spin on CPU 1: what the CPU is there for, the task that had it longest",
+        "What held CPUs at 1.000050 s, and 12 us before and after CPU from until alone what",
+        &format!("1 -10 us +10 us 20 us task kworker/1:0; {why} 1 +10 us +850 us 840 us task spin"),
+    ] {
+        assert!(shown.contains(words), "{words} in {shown}");
+    }
+    assert!(
+        run(&["--at", "9"])
+            .1
+            .contains("What held CPUs at 9.000000 s, and 100 us before and after nothing that is")
+    );
+    assert!(!run(&[]).1.contains("What held"));
+    let (code, _, said) = run(&["--at", "1s"]);
+    assert!(code == Some(2) && said.contains("no time of a recording"), "{said}");
+    let (code, _, said) = run(&["--around", "1us"]);
+    assert!(code == Some(2) && said.contains("--at"), "{said}");
+}
+
+/// Goal: what is part of the program is called by its name. Method: a recording in each command that reads
+/// one, the list of scenarios, one of them, and names that are none.
+#[test]
+fn what_is_in_the_program_has_a_name() {
+    let by_name = quietcore(&["explain", "@g612-c16-iso", "--json"]);
+    let by_file = quietcore(&["explain", "recordings/g612-c16-iso.txt.zst", "--json"]);
+    assert!(by_name.status.success() && by_name.stdout == by_file.stdout);
+    assert!(text(&quietcore(&["cat", "@g61-c16-iso"]).stdout).starts_with("# trace: g61-c16-iso\n"));
+    let list = text(&quietcore(&["sim", "--list"]).stdout);
+    assert!(list.lines().any(|line| line.starts_with("@stall-asleep")), "{list}");
+    let listed = text(&quietcore(&["sim", "--list", "--json"]).stdout);
+    assert_eq!(listed.matches("\"name\": \"@").count(), 11, "{listed}");
+    let ran = quietcore(&["sim", "@stall", "--duration", "20ms", "--exit-zero"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    for (args, said) in [
+        (["explain", "@x"], "@x: no recording of this name is in the program; it has @g61-c16-iso, "),
+        (["sim", "@x"], "@x: no scenario of this name is in the program; `sim --list` has them"),
+    ] {
+        let output = quietcore(&args);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
+    }
+}
+
+/// Goal: colours and width are what was asked for. Method: the same report with each word; COLUMNS.
+#[test]
+fn colours_and_width_are_chosen() {
+    let run = |more: &[&str], columns: &str| {
+        let args = [&["explain", "@g612-c16-iso"], more].concat();
+        let mut quietcore = Command::new(env!("CARGO_BIN_EXE_quietcore"));
+        text(&quietcore.args(args).env("COLUMNS", columns).output().expect("quietcore runs").stdout)
+    };
+    assert!(run(&["--color", "always"], "90").contains("\u{1b}[1mquietcore"));
+    for plain in [run(&["--color", "never"], "60"), run(&[], "60")] {
+        assert!(!plain.contains('\u{1b}'));
+        let longest =
+            plain.lines().filter(|line| !line.contains("$ ")).map(|line| line.chars().count()).max();
+        assert!(longest.is_some_and(|longest| (50..=60).contains(&longest)), "{longest:?}\n{plain}");
+    }
+}
+
 /// Goal: the JSON has every documented key, and nulls where the recording has no events.
 #[test]
 fn the_json_has_the_documented_keys() {

@@ -26,10 +26,16 @@ fn json(args: &[&str]) -> Value {
 /// text does not say of which kernel it is, so the option does.
 #[test]
 fn a_file_gives_the_report_of_its_text() {
-    let of_text = json(&["explain", "report.txt.zst", "--kernel", "6.18.44-fc-v669"]);
+    // The text has no flags, so it does not say what started something in an interrupt that is not recorded.
+    let without_causes = |mut report: Value| {
+        let rows = report["interruptions"].as_array_mut().expect("a table");
+        rows.iter_mut().for_each(|row| row["causes"] = Value::Null);
+        report
+    };
+    let of_text = without_causes(json(&["explain", "report.txt.zst", "--kernel", "6.18.44-fc-v669"]));
     assert_eq!(of_text["events"], 3832, "the text is the one that was meant");
     for file in ["v6.dat", "v7.dat"] {
-        assert_eq!(json(&["explain", file]), of_text, "{file}");
+        assert_eq!(without_causes(json(&["explain", file])), of_text, "{file}");
     }
 }
 

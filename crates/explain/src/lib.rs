@@ -32,6 +32,7 @@ mod figures;
 mod finding;
 mod findings;
 mod host;
+mod keep_awake;
 mod named_figures;
 mod threshold;
 
@@ -40,5 +41,6 @@ pub use export::openmetrics;
 pub use figures::*;
 pub use finding::{Evidence, Finding, Severity};
 pub use host::Facts;
+pub use keep_awake::{KeepAwakePlan, KeepAwakeRefusal, plan_keep_awake};
 pub use named_figures::{FigureUnit, figure_names, named_figures};
 pub use threshold::{Crossing, Threshold};

@@ -40,8 +40,12 @@ impl From<Option<u64>> for FigureValue {
     }
 }
 
-/// Of so many kinds is what takes CPUs away: devices, the processor, softirqs, NMIs.
-const SOURCES: usize = 4;
+/// What takes CPUs away from any task, one thing after the other: without it nothing is known of them.
+const INTERRUPTS: [&str; 4] =
+    ["interruptions.device", "interruptions.processor", "interruptions.softirq", "interruptions.nmi"];
+
+/// What runs inside of another thing that is counted.
+const PARTS: [&str; 3] = ["timer", "hrtimer", "work"];
 
 /// All of them, in the order in which they are listed.
 pub(crate) static FIGURES: [ReportFigure; 16] = [
@@ -57,7 +61,7 @@ pub(crate) static FIGURES: [ReportFigure; 16] = [
     span("rt_delay_p50", |report| delay(report, report.rt_wakeups.delay_ns.p50)),
     span("rt_delay_p99", |report| delay(report, report.rt_wakeups.delay_ns.p99)),
     span("rt_delay_max", |report| delay(report, report.rt_wakeups.delay_ns.max)),
-    count("interruptions", |report| interruptions(report, |rows| rows.iter().map(|row| row.count).sum())),
+    count("interruptions", |report| interruptions(report, times)),
     span("interruption_p99", |report| longest(report, |row| row.p99_ns)),
     span("interruption_max", |report| longest(report, |row| row.max_ns)),
     count("lost_events", |report| FigureValue::Known(report.lost_events)),
@@ -79,19 +83,23 @@ fn delay(report: &Explanation, delay: Option<u64>) -> FigureValue {
     }
 }
 
-/// A figure of all rows about what takes CPUs away; no source of them was recorded where none is.
+/// A figure of all rows about what takes CPUs away; no interrupts were recorded where none is.
 fn interruptions(report: &Explanation, figure: fn(&[Interruption]) -> u64) -> FigureValue {
-    let missing = report.not_recorded.iter().filter(|path| path.starts_with("interruptions.")).count();
-    if missing == SOURCES {
+    if INTERRUPTS.iter().all(|path| report.not_recorded.contains(path)) {
         return FigureValue::NotRecorded;
     }
     FigureValue::Known(figure(&report.interruptions))
 }
 
+/// How often a CPU was taken away.
+fn times(rows: &[Interruption]) -> u64 {
+    rows.iter().filter(|row| !row.own && !PARTS.contains(&row.source)).map(|row| row.count).sum()
+}
+
 fn longest(report: &Explanation, of: fn(&Interruption) -> Option<u64>) -> FigureValue {
     match interruptions(report, |_| 0) {
         FigureValue::Known(_) => {
-            let longest = report.interruptions.iter().filter_map(of).max();
+            let longest = report.interruptions.iter().filter(|row| !row.own).filter_map(of).max();
             longest.map_or(FigureValue::NoSample, FigureValue::Known)
         }
         unknown => unknown,

@@ -137,14 +137,20 @@ mod tests {
             cpu: 1,
             source: "softirq",
             name: "TIMER".to_owned(),
+            own: false,
             count,
             total_ns: None,
             p99_ns,
             max_ns,
             max_at_ns: None,
             max_line: None,
+            causes: Vec::new(),
         };
-        report.interruptions = vec![row(6, Some(14), Some(2)), row(7, Some(3), Some(15)), row(0, None, None)];
+        let part = |source| Interruption { source, ..row(100, Some(1), Some(1)) };
+        let own = Interruption { source: "task", own: true, ..row(1_000, Some(1_000), Some(1_000)) };
+        report.interruptions =
+            vec![row(6, Some(14), Some(2)), row(7, Some(3), Some(15)), row(0, None, None), own];
+        report.interruptions.extend(["timer", "hrtimer", "work"].map(part));
         report
     }
 

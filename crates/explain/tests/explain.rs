@@ -369,13 +369,53 @@ cpus=2
           <idle>-0     [001]     1.000010: sched_switch:         swapper/1:0 [120] R ==> rt [x]:8 [9]
           <idle>-0     [000]     1.000020: hrtimer_expire_entry: hrtimer=0x1 now=7 function=hrtimer_wakeup/0x0
 ";
-    let (a, mut b) = (explain(ftrace, isolated("")), explain(trace_cmd, isolated("")));
+    let (mut a, mut b) = (explain(ftrace, isolated("")), explain(trace_cmd, isolated("")));
+    // Without flags it is not seen that an interrupt started the timer: it is the task that ran then.
+    let armed_by =
+        [&mut a, &mut b].map(|report| report.interruptions[0].causes.pop().expect("it was started"));
+    assert_eq!(armed_by.map(|cause| cause.steps[0].source), ["processor", "task"]);
     // It has one line more in front.
     b.interruptions.iter_mut().for_each(|row| row.max_line = row.max_line.map(|line| line - 1));
     assert_eq!(a, b);
     assert_eq!((a.malformed.count, a.cpus), (0, 2));
     assert_eq!((a.hrtimers.off_arming_cpu, a.rt_wakeups.behind_softirq), (Some(1), Some(1)));
     assert_eq!(a.rt_wakeups.delay_ns.max, Some(8_000));
+}
+
+/// Goal: timers that ran before isolation began are told from those after it, and no cure is named where it
+/// ended them. Method: one before, and none, one on that CPU or one on another after the CPU was taken out.
+#[test]
+fn what_ran_before_isolation_is_told_apart() {
+    let before = [start(0, 1, 0), expire(1, 1)].concat();
+    let out =
+        line(1, 9_000, "tmigr_cpu_unavailable: cpu=1 parent=00000000b4f1bbc6 wakeup=9223372036854775807");
+    let options =
+        || ExplainOptions { kernel: quietcore_trace::KernelRelease::parse("6.19.2"), ..isolated("1-2") };
+    let pulled = |text: &str| {
+        let report = explain(text, options());
+        let finding = report.findings.iter().find(|finding| finding.id == "foreign-timers-pulled");
+        let finding = finding.expect("a timer was pulled");
+        let words = (finding.severity, finding.change.starts_with("Nothing: "), finding.what.clone());
+        (report.foreign.total, report.foreign.since_isolated, words)
+    };
+    let (total, since, (severity, is_over, what)) = pulled(&[before.as_str(), out.as_str()].concat());
+    assert_eq!((total, since, severity, is_over), (Some(1), Some(0), Severity::Note, true));
+    assert!(
+        what.ends_with(", all before the kernel took these CPUs out of timer migration at 0.009000 s."),
+        "{what}"
+    );
+    for cpu in [1, 2] {
+        let after = [start(0, 2, 0), expire(cpu, 2)].concat();
+        let (total, since, (severity, is_over, what)) =
+            pulled(&[&before, &out, &after].map(String::as_str).concat());
+        assert_eq!((total, since, severity, is_over), (Some(2), Some(1), Severity::Warning, false));
+        assert!(
+            what.contains("; 1 of all foreign timers ran after the kernel took isolated CPUs out"),
+            "{what}"
+        );
+    }
+    let (_, since, (severity, is_over, _)) = pulled(&before);
+    assert_eq!((since, severity, is_over), (Some(1), Severity::Warning, false), "nothing shows isolation");
 }
 
 /// Explains a bundled recording with the isolated set it carries.

@@ -185,6 +185,13 @@ pub enum Event<'a> {
         /// What it is for.
         purpose: IpiPurpose<'a>,
     },
+    /// `csd_queue_cpu`: a CPU is to call a function; an interrupt follows, unless one is on its way already.
+    CallQueued {
+        /// The CPU that is to call it.
+        to: CpuId,
+        /// The function, without an offset; empty where the text does not say.
+        function: &'a [u8],
+    },
     /// `nmi_handler`: a handler of an interrupt that cannot be masked returned.
     NmiHandled {
         /// The handler.

@@ -42,6 +42,8 @@ pub struct Header {
     pub load: Option<String>,
     /// Events that the recorder says were lost, or that the kernel overwrote before reading.
     pub lost_events: u64,
+    /// How many events the text says that it has.
+    pub entries: Option<u64>,
     /// Whether functions are known by their addresses alone.
     pub functions_unnamed: bool,
     /// The recording's list of isolated CPUs, if it is there and is no CPU list.
@@ -127,12 +129,14 @@ impl Header {
             "whole on" => self.whole_on = first_list(value),
             "load" => self.load = Some(value.to_owned()),
             "sysctl kernel timer_migration" => self.timer_migration = Some(value != "0"),
+            "entries" => self.entries = number(value),
             "lost events" => self.add_lost(value.split(' ').next()),
             "entries-in-buffer/entries-written" => {
                 let counts = value.split([' ', '\t']).next().and_then(|pair| pair.split_once('/'));
                 let counts = counts.and_then(|(kept, written)| Some((number(kept)?, number(written)?)));
                 if let Some((kept, written)) = counts {
                     self.lost_events = self.lost_events.max(written.saturating_sub(kept));
+                    self.entries = Some(kept);
                 }
             }
             _ => {}
@@ -312,6 +316,10 @@ mod tests {
         assert_eq!((lost(&lines), lost(&[lines[1], lines[0]])), (9, 9));
         let fewer = ["# lost events: 2 (overrun 2)", lines[1]];
         assert_eq!((lost(&fewer), lost(&[fewer[1], fewer[0]])), (4, 4));
+        assert_eq!(
+            [lines[0], lines[1], "# entries: 35641"].map(|line| read(&[line]).entries),
+            [None, Some(100), Some(35_641)]
+        );
     }
 
     /// Goal: a recording is told from a plain trace, and what it says unreadably is kept or left out. Method:

@@ -48,6 +48,14 @@ impl KernelRelease {
         self.major > major || (self.major == major && self.minor >= minor)
     }
 
+    /// Whether its name says that it has PREEMPT_RT: `6.12.48-rt-amd64`.
+    #[must_use]
+    pub fn is_preempt_rt(&self) -> bool {
+        self.text.split('-').any(|part| {
+            part.strip_prefix("rt").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+        })
+    }
+
     /// How stock kernels of this release place unpinned wheel timers.
     #[must_use]
     pub const fn timer_model(&self) -> TimerModel {

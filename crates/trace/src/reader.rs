@@ -361,6 +361,7 @@ impl ReaderState {
         }
         self.tally.lost_events = self.marks_lost.max(self.header.lost_events);
         self.tally.functions_unnamed = self.header.functions_unnamed;
+        self.tally.entries = self.header.entries;
         let hopeless = self.lines >= HOPELESS_LINES && self.tally.events == 0 && !self.has_structure;
         match self.tally.malformed_first.first() {
             _ if !hopeless => Ok(annotation),

@@ -60,6 +60,8 @@ pub struct Tally {
     pub malformed_first: Vec<MalformedLine>,
     /// Events that the trace says were lost: its marks, or its header if that says more.
     pub lost_events: u64,
+    /// How many events the header says that there are.
+    pub entries: Option<u64>,
     /// Whether a mark did not say how many were lost, so that `lost_events` is a lower bound.
     pub lost_unknown: bool,
     /// Whether the time stamps have no unit (`counter` clock).
@@ -109,6 +111,13 @@ impl std::error::Error for ReadError {
 }
 
 impl Tally {
+    /// How many of the events that the header speaks of were not read: the text was cut, or is that of one
+    /// CPU. Of use once everything was read.
+    #[must_use]
+    pub fn absent(&self) -> u64 {
+        self.entries.unwrap_or(0).saturating_sub(self.events.saturating_add(self.malformed))
+    }
+
     /// The event in `line` is earlier than the latest so far.
     pub(crate) fn ran_back(&mut self, line: u64, by: Nanos) {
         if by > SKEW {

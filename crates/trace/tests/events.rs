@@ -290,6 +290,11 @@ fn interrupts_work_and_marks() {
             Event::IpiSendCpu { to: cpu(2), purpose: purpose(b"f", b"g", b"") },
         ),
         ("ipi_send_cpu: cpu=2", Event::IpiSendCpu { to: cpu(2), purpose: IpiPurpose::default() }),
+        (
+            "csd_queue_cpu: cpu=1 callsite=on_each_cpu_cond_mask+0x20/0x60 func=flush_tlb_func csd=00000000d1228798",
+            Event::CallQueued { to: cpu(1), function: b"flush_tlb_func" },
+        ),
+        ("csd_queue_cpu: cpu=3", Event::CallQueued { to: cpu(3), function: b"" }),
         ("ipi_send_cpumask: cpumask=00000001,000000fb callsite=f callback=g", mask("0-1,3-7,32")),
         ("ipi_send_cpumask: cpumask=00000010 callsite=f callback=g", mask("4")),
         ("ipi_send_cpumask: cpumask=0-1,3 callsite=f callback=g", mask("0-1,3")),

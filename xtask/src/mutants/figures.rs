@@ -38,7 +38,7 @@ pub(super) const EXPLAIN: &[Mutant] = &[
         name: "hrtimers-foreign-is-off",
         rule: "a foreign hrtimer was started on a housekeeping CPU",
         file: HRTIMERS,
-        right: "let is_foreign = isolated.contains(record.cpu) && !isolated.contains(started.on);",
+        right: "let is_foreign = isolated.contains(record.cpu) && !isolated.contains(started.by.cpu);",
         wrong: "let is_foreign = true;",
         killers: FIELD,
     },

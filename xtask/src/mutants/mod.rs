@@ -11,6 +11,7 @@ mod bases;
 mod binary;
 mod boundaries;
 mod c_abi;
+mod causes;
 mod choice;
 mod drawn;
 mod drawn_core;
@@ -85,6 +86,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("figures and verdicts of the lab", simulated::LAB),
     ("files, hostile input and terminals", files::FILES),
     ("pages of the kernel and files of other tools", binary::BINARY),
+    ("what takes CPUs away, and why", causes::CAUSES),
 ];
 
 /// Runs the chosen mutants, each killer `times` times, and as often on the unchanged tree before.

@@ -3,12 +3,12 @@
 pub(crate) mod value;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
-use quietcore_core::CpuSet;
+use quietcore_core::{CpuSet, Nanos};
 use quietcore_explain::Threshold;
 use quietcore_trace::Question;
 use std::path::PathBuf;
 use std::time::Duration;
-use value::{PolicyArg, cpus, identities, question, span};
+use value::{ColorArg, PolicyArg, cpus, identities, moment, question, short_span, span};
 
 /// Kernel buffer per CPU of a live recording, unless more is needed.
 pub(crate) const DEFAULT_BUFFER_KIB: u32 = 4096;
@@ -22,6 +22,14 @@ const DOCTOR_EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 a finding of severity warning or above (with --exit-zero
 0, too); 2 an error; 130 interrupted. No command writes a kernel setting:
 changes are printed.";
+
+const KEEP_AWAKE_NOTES: &str = "\
+Begin it before the isolated load: a CPU that runs others' timers does so until
+it is idle once. One housekeeping CPU in each group of eight that has one is
+woken by its own timers in every tick, and so stays in the kernel's hierarchy.
+
+Exit codes: 0 ended by --for or a signal; 2 an error, or it is of no use here.
+It writes no kernel setting.";
 
 const EXPLAIN_EXIT_CODES: &str = "\
 Exit codes: 0 explained, whatever was found; 1 a figure is beyond a limit of
@@ -53,6 +61,9 @@ Look at a recording:
   whatif          Replay its timers under another policy: pulls and wake-ups
   cat             Print it as text (decompresses; `-` reads standard input)
 
+Act:
+  keep-awake      Keep others' timers off isolated CPUs (Linux 6.9 to 6.18)
+
 Try things out:
   sim             Run a scenario on simulated CPUs, and check what it expects
   lab             Measure the timer runtime on this machine, before and after
@@ -76,6 +87,9 @@ pub(crate) struct Cli {
     pub(crate) verb: Option<CliVerb>,
     #[command(flatten)]
     pub(crate) check_up: CheckUpArgs,
+    /// Colours: auto (on a terminal, unless NO_COLOR is set), always or never
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorArg::Auto, hide_possible_values = true)]
+    pub(crate) color: ColorArg,
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,6 +100,8 @@ pub(crate) enum CliVerb {
     Diff(DiffArgs),
     /// Record the running kernel, to explain it later or elsewhere (root)
     Record(RecordArgs),
+    /// Keep housekeeping CPUs awake, so that isolated CPUs run no timers of others (Linux 6.9 to 6.18)
+    KeepAwake(KeepAwakeArgs),
     /// Examine this host's configuration (no root, no tracing), or a copy of another host's
     Doctor(DoctorArgs),
     /// Replay a trace's timers through quietcore's own wheel, and name the first line that differs
@@ -130,7 +146,7 @@ pub(crate) struct ExpansionArgs {
 #[command(group(ArgGroup::new("input").required(true).args(["trace", "live"])))]
 pub(crate) struct ExplainArgs {
     /// A trace: text of tracefs, `trace-cmd report` or `perf script` (or a .gz, .xz, .zst of it), a
-    /// trace.dat, a perf.data; `-` is standard input
+    /// trace.dat, a perf.data; `-` is standard input, @g612-c16-iso a recording of the program
     pub(crate) trace: Option<PathBuf>,
     /// Record the running kernel for this long instead, as 10s, 500ms or 2m (needs root)
     #[arg(long, value_name = "SPAN", value_parser = span)]
@@ -149,6 +165,12 @@ pub(crate) struct ExplainArgs {
     /// that it is needed]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(64..=1_048_576), conflicts_with = "trace")]
     pub(crate) buffer: Option<u32>,
+    /// Also say what held the isolated CPUs at this time of the recording's clock, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = moment, conflicts_with = "live")]
+    pub(crate) at: Option<Nanos>,
+    /// With --at: and so long before and after it, as 50us or 1ms
+    #[arg(long, value_name = "SPAN", value_parser = short_span, default_value = "100us", requires = "at")]
+    pub(crate) around: Nanos,
     /// Remember at most this many timers, and as many hrtimers
     #[arg(long, value_name = "COUNT", default_value_t = quietcore_trace::IDENTITIES_MAX, value_parser = identities)]
     pub(crate) max_identities: usize,
@@ -204,6 +226,23 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_size: Option<u32>,
     /// Print what was recorded as JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = KEEP_AWAKE_NOTES)]
+pub(crate) struct KeepAwakeArgs {
+    /// The CPUs that must stay quiet, as 1-7,9 [default: the host's isolated ones]
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub(crate) isolated: Option<CpuSet>,
+    /// End by itself after this long, as 10s or 1h [default: Ctrl-C ends it]
+    #[arg(long = "for", value_name = "SPAN", value_parser = span)]
+    pub(crate) span: Option<Duration>,
+    /// Also on a kernel whose release says that it does not help
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print what was done as JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,8 +1,9 @@
 //! Values that can be typed: spans of time, lists of CPUs, policies.
 
+use crate::terminal::Colours;
 use clap::ValueEnum;
 use quietcore_core::place::Policy;
-use quietcore_core::{CpuError, CpuSet};
+use quietcore_core::{CpuError, CpuSet, Nanos};
 use quietcore_trace::Question;
 use std::time::Duration;
 
@@ -23,6 +24,25 @@ impl PolicyArg {
             Self::Pull => Policy::Pull,
             Self::Push => Policy::Push,
             Self::Stay => Policy::Stay,
+        }
+    }
+}
+
+/// When there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorArg {
+    Auto,
+    Always,
+    Never,
+}
+
+impl ColorArg {
+    /// What was asked for; `None` leaves it to the terminal.
+    pub(crate) const fn colours(self) -> Option<Colours> {
+        match self {
+            Self::Auto => None,
+            Self::Always => Some(Colours::On),
+            Self::Never => Some(Colours::Off),
         }
     }
 }
@@ -67,6 +87,38 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// `4750.304123`: seconds on a recording's clock, to the nanosecond.
+pub(crate) fn moment(text: &str) -> Result<Nanos, String> {
+    let refused = || format!("{text:?} is no time of a recording; give it in seconds, as 4750.304123");
+    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    if seconds.is_empty() || !is_number(seconds) || !is_number(fraction) || fraction.len() > 9 {
+        return Err(refused());
+    }
+    let seconds: u64 = seconds.parse().map_err(|_| refused())?;
+    let nanos: u64 = format!("{fraction:0<9}").parse().map_err(|_| refused())?;
+    let all = seconds.checked_mul(1_000_000_000).and_then(|all| all.checked_add(nanos));
+    all.map(Nanos).ok_or_else(refused)
+}
+
+/// `50us`, `1ms`, `800ns`: at most ten seconds.
+pub(crate) fn short_span(text: &str) -> Result<Nanos, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, unit) = text.split_at(digits);
+    let nanos_per_unit = match unit {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return Err(format!("{text:?} is no short span; use a number and ns, us, ms or s, as 50us")),
+    };
+    let nanos = count.parse::<u64>().ok().and_then(|count| count.checked_mul(nanos_per_unit));
+    match nanos {
+        Some(nanos) if nanos <= 10_000_000_000 => Ok(Nanos(nanos)),
+        _ => Err(format!("{text:?} is out of range; the longest is 10s")),
+    }
+}
+
 /// The same, long enough for a few timers and short enough to wait for.
 pub(crate) fn lab_span(text: &str) -> Result<Duration, String> {
     let allowed = Duration::from_millis(10)..=Duration::from_secs(600);
@@ -83,7 +135,8 @@ pub(crate) fn simulated_span(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{question, simulated_span, span};
+    use super::{moment, question, short_span, simulated_span, span};
+    use quietcore_core::Nanos;
     use quietcore_trace::Question;
     use std::time::Duration;
 
@@ -98,6 +151,25 @@ mod tests {
         }
         assert_eq!(["1ms", "1h"].map(|text| simulated_span(text).is_ok()), [true, true]);
         assert_eq!(["0s", "3601s"].map(|text| simulated_span(text).is_ok()), [false, false]);
+    }
+
+    /// Goal: moments and short spans, and their refusals.
+    #[test]
+    fn a_moment_is_in_seconds() {
+        for (text, nanos) in
+            [("0", 0), ("4750.304", 4_750_304_000_000), ("1.000000001", 1_000_000_001), ("7.", 7_000_000_000)]
+        {
+            assert_eq!(moment(text), Ok(Nanos(nanos)), "{text}");
+        }
+        for bad in ["", ".5", "1.0000000001", "1s", "-1", "1e3", "99999999999999999999", "18446744074"] {
+            assert!(moment(bad).is_err(), "{bad:?}");
+        }
+        for (text, nanos) in [("800ns", 800), ("50us", 50_000), ("10s", 10_000_000_000)] {
+            assert_eq!(short_span(text), Ok(Nanos(nanos)), "{text}");
+        }
+        for bad in ["", "us", "50", "11s", "1m", "-1us"] {
+            assert!(short_span(bad).is_err(), "{bad:?}");
+        }
     }
 
     /// Goal: names and old numbers are taken, in the same order. Method: both lists, and what is neither.

@@ -1,19 +1,24 @@
-//! A page of text: 100 columns, colours only on a terminal (and never with NO_COLOR).
+//! A page of text: as wide as the terminal (or COLUMNS says, or 100), colours only on a terminal (and never
+//! with NO_COLOR).
 
 use crate::error::CliError;
 use crate::output;
-use crate::terminal::{Colours, Style, columns};
+use crate::terminal::{Colours, Style, columns, width_of_stdout};
 use quietcore_trace::visible;
 use std::fmt::Write;
 
-/// Width of everything we print.
+/// Width of everything we print, where nothing says another.
 pub(crate) const COLUMNS: usize = 100;
+
+/// A text beside its label has so many columns at least; otherwise it goes below it.
+const BESIDE_MIN: usize = 24;
 
 /// A growing page of text.
 #[derive(Debug)]
 pub(crate) struct Page {
     text: String,
     colours: Colours,
+    width: usize,
 }
 
 impl Page {
@@ -26,17 +31,26 @@ impl Page {
 
     /// A page for standard output.
     pub(crate) fn for_stdout() -> Self {
-        Self { text: String::new(), colours: Colours::of_stdout() }
+        Self {
+            text: String::new(),
+            colours: Colours::of_stdout(),
+            width: width_of_stdout().unwrap_or(COLUMNS),
+        }
     }
 
     /// A page for files and for standard error.
     pub(crate) fn plain() -> Self {
-        Self { text: String::new(), colours: Colours::Off }
+        Self { text: String::new(), colours: Colours::Off, width: COLUMNS }
     }
 
     #[cfg(test)]
     pub(crate) fn coloured() -> Self {
-        Self { text: String::new(), colours: Colours::On }
+        Self { text: String::new(), colours: Colours::On, width: COLUMNS }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_width(width: usize) -> Self {
+        Self { width, ..Self::plain() }
     }
 
     pub(crate) fn into_text(self) -> String {
@@ -77,18 +91,23 @@ impl Page {
 
     pub(crate) fn heading(&mut self, text: &str) {
         self.blank();
-        wrap(text, COLUMNS).iter().for_each(|line| self.styled_line(Style::Heading, line));
+        wrap(text, self.width).iter().for_each(|line| self.styled_line(Style::Heading, line));
     }
 
     /// `label` and `text` beside it, wrapped; later lines are indented under the text.
     pub(crate) fn item(&mut self, indent: usize, label: &str, label_width: usize, text: &str) {
-        let left = indent + label_width + 1;
+        let mut left = indent + label_width + 1;
         let padding = label_width.saturating_sub(columns(label));
         let mut first = true;
+        if self.width.saturating_sub(left) < BESIDE_MIN && columns(text) > self.width.saturating_sub(left) {
+            left = indent + 2;
+            first = false;
+            self.line(&format!("{:indent$}{label}", ""));
+        }
         for paragraph in text.split('\n') {
             // A command must be copied whole, so it is never broken.
             let is_command = paragraph.starts_with("$ ");
-            let width = if is_command { usize::MAX } else { COLUMNS.saturating_sub(left) };
+            let width = if is_command { usize::MAX } else { self.width.saturating_sub(left) };
             for wrapped in wrap(paragraph, width) {
                 if first {
                     let _ = writeln!(self.text, "{:indent$}{label}{:padding$} {wrapped}", "", "");
@@ -143,6 +162,27 @@ mod tests {
                 assert!(line.len() <= width || !line.contains(' '), "width {width}: {line:?}");
             }
         }
+    }
+
+    /// Goal: a page is as wide as it may be, and a text that has no room beside its label goes below it.
+    /// Method: a narrow and a wide page.
+    #[test]
+    fn a_page_keeps_its_width() {
+        let words = "word ".repeat(30);
+        for width in [40, 60, 150, 200] {
+            let mut page = Page::of_width(width);
+            page.heading(&words);
+            page.item(2, "why", 6, &words);
+            page.item(2, "a label that takes nearly all of it", 36, &words);
+            let text = page.into_text();
+            let longest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            assert!(longest <= width && longest + 10 > width.min(160), "{width}: {longest}\n{text}");
+            let below = text.lines().any(|line| line == "  a label that takes nearly all of it");
+            assert_eq!(below, width < 63, "{width}\n{text}");
+        }
+        let mut page = Page::of_width(40);
+        page.item(2, "a label that takes nearly", 26, "few words");
+        assert_eq!(page.into_text(), "  a label that takes nearly  few words\n");
     }
 
     /// Goal: an item hangs under its label, with colours as without.

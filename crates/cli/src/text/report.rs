@@ -4,7 +4,7 @@ use super::page::Page;
 use crate::live::Own;
 use crate::terminal::Style;
 use quietcore_core::Nanos;
-use quietcore_explain::{CountByName, Explanation};
+use quietcore_explain::{CauseStep, CountByName, Explanation, Interruption, MomentReport};
 use quietcore_trace::{Question, visible};
 
 /// Rows of isolated CPUs that are printed; the JSON has all of them.
@@ -21,6 +21,7 @@ pub(crate) fn explanation(page: &mut Page, name: &str, report: &Explanation, own
     }
     isolated_cpus(page, report);
     interruptions(page, report);
+    moment(page, report);
     page.heading("The five questions");
     question_rows(page, report);
     super::finding::findings(page, &report.findings);
@@ -106,14 +107,44 @@ fn isolated_cpus(page: &mut Page, report: &Explanation) {
     }
 }
 
+/// `armed on CPU 0 by cron`, and what had started that.
+fn why(steps: &[CauseStep]) -> String {
+    let step = |step: &CauseStep| {
+        let place = match (step.source, step.name.as_str()) {
+            ("task", name) => format!("by {}", visible(name)),
+            ("processor" | "device", "(unknown)") => "in an interrupt".to_owned(),
+            ("softirq", "(unknown)") => "in a softirq".to_owned(),
+            ("nmi", "(unknown)") => "in an NMI".to_owned(),
+            ("processor" | "device", name) => format!("in interrupt {}", visible(name)),
+            (source, name) => format!("in {source} {}", visible(name)),
+        };
+        let function = step.function.as_ref();
+        let function = function.map_or(String::new(), |function| format!(" for {}", visible(function)));
+        format!("{} on CPU {} {place}{function}", step.how, step.cpu)
+    };
+    steps.iter().map(step).collect::<Vec<_>>().join(", ")
+}
+
+/// The most frequent cause of a row, with how many of the row's it is.
+fn main_cause(row: &Interruption) -> String {
+    let Some(cause) = row.causes.first() else { return String::new() };
+    format!("; {} of {} {}", cause.count, row.count, why(&cause.steps))
+}
+
 /// What took each isolated CPU away, the longest in all first.
 fn interruptions(page: &mut Page, report: &Explanation) {
     if report.isolated.is_empty() || report.interruptions.is_empty() {
         return;
     }
+    // Callbacks and work items without times say no more than the table of foreign timers.
+    let is_part = |row: &Interruption| matches!(row.source, "timer" | "hrtimer" | "work");
+    let is_shown = |row: &&Interruption| !row.own && (row.total_ns.is_some() || !is_part(row));
+    let mut rows: Vec<_> = report.interruptions.iter().filter(is_shown).collect();
+    if rows.is_empty() {
+        return;
+    }
     page.heading("What took isolated CPUs away from their tasks");
     page.line(&format!("  {:>4} {:>9} {:>9} {:>9} {:>9}  what", "CPU", "times", "in all", "p99", "longest"));
-    let mut rows: Vec<_> = report.interruptions.iter().collect();
     rows.sort_by_key(|row| (row.cpu, std::cmp::Reverse((row.total_ns, row.count))));
     let of_a_cpu = rows.chunk_by(|one, two| one.cpu == two.cpu);
     let shown: Vec<_> = of_a_cpu.flat_map(|rows| rows.iter().take(INTERRUPTIONS_MAX)).collect();
@@ -126,12 +157,46 @@ fn interruptions(page: &mut Page, report: &Explanation) {
         let counts = format!("{:>4} {times:>9} {total:>9} {p99:>9} {max:>9} ", row.cpu);
         let until = |at| format!("; longest until {:.6}", Nanos(at).as_secs_f64());
         let until = row.max_at_ns.map_or("; no end was recorded".to_owned(), until);
-        let what = format!("{} {}{until}", row.source, visible(&row.name));
+        let what = format!("{} {}{}{until}", row.source, visible(&row.name), main_cause(row));
         page.item(2, &counts, counts.len(), &what);
     }
     let left_out = rows.len() - shown.len().min(CPU_ROWS_MAX);
     if left_out > 0 {
         page.line(&format!("  ... and {left_out} more (--json has all)"));
+    }
+    let own = report.interruptions.iter().filter(|row| row.own);
+    let owners: Vec<String> = own.map(|row| format!("{} on CPU {}", visible(&row.name), row.cpu)).collect();
+    if !owners.is_empty() {
+        let owners =
+            format!("{}: what the CPU is there for, the task that had it longest", owners.join(", "));
+        page.item(2, "apart", 10, &owners);
+    }
+}
+
+/// What was open around the moment that was asked for, each with its begin from there.
+fn moment(page: &mut Page, report: &Explanation) {
+    let Some(MomentReport { at_ns, around_ns, spans, more, .. }) = &report.at else { return };
+    let (at, around) = (Nanos(*at_ns).as_secs_f64(), Nanos(*around_ns));
+    page.heading(&format!("What held CPUs at {at:.6} s, and {around} before and after"));
+    if spans.is_empty() {
+        page.line("  nothing that is recorded");
+        return;
+    }
+    page.line(&format!("  {:>4} {:>10} {:>9} {:>9}  what", "CPU", "from", "until", "alone"));
+    let from = |nanos: u64| {
+        let sign = if nanos < *at_ns { "-" } else { "+" };
+        format!("{sign}{}", Nanos(nanos.abs_diff(*at_ns)))
+    };
+    for span in spans.iter().take(CPU_ROWS_MAX) {
+        let until = span.end_ns.map_or("?".to_owned(), from);
+        let own = span.own_ns.map_or("-".to_owned(), |nanos| Nanos(nanos).to_string());
+        let label = format!("{:>4} {:>10} {until:>9} {own:>9} ", span.cpu, from(span.begin_ns));
+        let why = if span.steps.is_empty() { String::new() } else { format!("; {}", why(&span.steps)) };
+        page.item(2, &label, label.len(), &format!("{} {}{why}", span.source, visible(&span.name)));
+    }
+    let left_out = spans.len().saturating_sub(CPU_ROWS_MAX) as u64 + more;
+    if left_out > 0 {
+        page.line(&format!("  ... and {left_out} more (--json has 256)"));
     }
 }
 

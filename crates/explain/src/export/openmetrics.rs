@@ -150,7 +150,7 @@ fn recording(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
 }
 
 /// Every path that can be in [`Explanation::not_recorded`].
-const FIGURES: [&str; 25] = [
+const FIGURES: [&str; 30] = [
     "timers.started",
     "timers.expired",
     "timers.cancel_events",
@@ -170,12 +170,17 @@ const FIGURES: [&str; 25] = [
     "hrtimers.qdisc_watchdog.off_arming_cpu",
     "hrtimers.qdisc_watchdog.by_cpu",
     "rt_wakeups.count",
+    "rt_wakeups.kernel_threads",
     "rt_wakeups.behind_softirq",
     "rt_wakeups.delay_ns",
     "interruptions.device",
     "interruptions.processor",
     "interruptions.softirq",
     "interruptions.nmi",
+    "interruptions.timer",
+    "interruptions.hrtimer",
+    "interruptions.work",
+    "interruptions.task",
 ];
 
 fn recorded_figures(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
@@ -309,7 +314,9 @@ fn hrtimers(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
 fn rt_wakeups(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     let wakeups = &report.rt_wakeups;
     text.single("quietcore_rt_wakeups", "Wake-ups of tasks with a priority below 100.", wakeups.count)?;
-    let help = "Those towards a CPU inside a NET_TX, NET_RX, BLOCK or IRQ_POLL softirq.";
+    let help = "Those of the kernel's own threads.";
+    text.single("quietcore_rt_wakeups_of_kernel_threads", help, wakeups.kernel_threads)?;
+    let help = "Those of other tasks towards a CPU inside a NET_TX, NET_RX, BLOCK or IRQ_POLL softirq.";
     text.single("quietcore_rt_wakeups_behind_softirq", help, wakeups.behind_softirq)?;
     let delay = &wakeups.delay_ns;
     let stats = [("p50", delay.p50), ("p99", delay.p99), ("max", delay.max)];
@@ -337,7 +344,7 @@ struct Interrupted {
 /// Rows whose names print alike are one: a series must not appear twice.
 fn interruptions(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     let mut rows: BTreeMap<InterruptionKey, Interrupted> = BTreeMap::new();
-    for row in &report.interruptions {
+    for row in report.interruptions.iter().filter(|row| !row.own) {
         let name = printable(&row.name).take(NAME_CHARS_MAX).collect();
         let sum = rows.entry((row.cpu, row.source, name)).or_default();
         sum.count = sum.count.saturating_add(row.count);
@@ -352,8 +359,8 @@ fn interruptions(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
         [("cpu", cpu.to_string()), ("source", (*source).to_owned()), ("name", name.clone())]
     };
     let seconds = |key, span: Option<u64>| Some((labels(key), span? as f64 / 1e9));
-    let help =
-        "What took a CPU away from its tasks: interrupts and softirqs, of isolated CPUs if there are any.";
+    let help = "What took a CPU away from its own task: interrupts, softirqs, callbacks of timers; of isolated CPUs \
+         if there are any, and then work items and other tasks, too.";
     text.labelled("quietcore_interruptions", help, rows.iter().map(|(key, row)| (labels(key), row.count)))?;
     let help = "For how long in all, without what was on top of it.";
     let totals = rows.iter().filter_map(|(key, row)| seconds(key, row.total_ns));

@@ -20,6 +20,13 @@ impl CountPerCpu {
         self.0.get(cpu.index()).copied().unwrap_or(0)
     }
 
+    /// Begins again for one CPU.
+    pub(super) fn reset(&mut self, cpu: CpuId) {
+        if let Some(count) = self.0.get_mut(cpu.index()) {
+            *count = 0;
+        }
+    }
+
     pub(super) fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -46,9 +53,10 @@ pub(super) enum EventKind {
     DeviceEntry,
     ProcessorEntry,
     Nmi,
+    WorkStart,
 }
 
-const KINDS: usize = 12;
+const KINDS: usize = 13;
 
 impl EventKind {
     fn of(event: &Event<'_>) -> Option<Self> {
@@ -66,6 +74,7 @@ impl EventKind {
             Event::SystemInterrupt { step: SpanStep::Entry, .. }
             | Event::IpiHandled { step: SpanStep::Entry, .. } => Self::ProcessorEntry,
             Event::NmiHandled { .. } => Self::Nmi,
+            Event::WorkStart { .. } => Self::WorkStart,
             _ => return None,
         })
     }
@@ -85,6 +94,7 @@ impl EventKind {
             Self::DeviceEntry => "irq_handler_entry",
             Self::ProcessorEntry => "local_timer_entry",
             Self::Nmi => "nmi_handler",
+            Self::WorkStart => "workqueue_execute_start",
         }
     }
 }
@@ -145,6 +155,7 @@ mod tests {
             (EventKind::DeviceEntry, "irq_handler_entry"),
             (EventKind::ProcessorEntry, "local_timer_entry"),
             (EventKind::Nmi, "nmi_handler"),
+            (EventKind::WorkStart, "workqueue_execute_start"),
         ];
         let counts = KindCounts::default();
         for (_, switched_on) in kinds {

@@ -3,11 +3,13 @@
 use super::count::KindCounts;
 use super::hierarchy::GroupCounts;
 use super::hrtimer::HrtimerCounts;
-use super::interruptions::InterruptionCounts;
+use super::interruptions::{CallbackOf, InterruptionCounts, RecordedMoment};
 use super::interrupts::SoftirqCounts;
 use super::timers::{TimerCounts, TimerExpiry};
 use quietcore_core::{CpuSet, Nanos};
-use quietcore_trace::{Event, IDENTITIES_MAX, KernelRelease, NameTable, Record, WakeStep};
+use quietcore_trace::{
+    Event, IDENTITIES_MAX, KernelRelease, Migration, MigrationStep, NameTable, Record, WakeStep,
+};
 
 /// What an explanation must know besides the events.
 #[derive(Clone, Debug)]
@@ -26,6 +28,8 @@ pub struct ExplainOptions {
     pub timer_migration: Option<bool>,
     /// Tracepoints known to have been on: their absence then means 0, not "not recorded".
     pub switched_on: Vec<String>,
+    /// The moment to say of what CPUs were doing then.
+    pub at: Option<RecordedMoment>,
     /// How many timers, and how many hrtimers, are remembered at most.
     pub identities_max: usize,
 }
@@ -40,6 +44,7 @@ impl Default for ExplainOptions {
             cpu_count: None,
             timer_migration: None,
             switched_on: Vec::new(),
+            at: None,
             identities_max: IDENTITIES_MAX,
         }
     }
@@ -73,7 +78,7 @@ impl Explain {
             hrtimers: HrtimerCounts::new(options.identities_max),
             interrupts: SoftirqCounts::new(),
             hierarchy: GroupCounts::default(),
-            interruptions: InterruptionCounts::default(),
+            interruptions: InterruptionCounts::new(options.isolated.clone(), options.at),
             names: NameTable::new(),
             kinds: KindCounts::default(),
             first_at: None,
@@ -99,33 +104,41 @@ impl Explain {
         self.kinds.add(&record.event);
         let isolated = &self.options.isolated;
         match &record.event {
-            Event::TimerStart(start) => self.wheel.take_start(record, start),
+            Event::TimerStart(start) => {
+                let by = self.interruptions.initiator(record, &mut self.names);
+                self.wheel.take_start(record, start, by);
+            }
             Event::TimerExpireEntry { timer, function, .. } => {
                 self.interrupts.take_expiry(record.cpu);
+                let function = self.names.number(function);
                 let expiry = TimerExpiry { line: record.line, ran_on: record.cpu, timer: *timer, function };
-                self.wheel.take_expiry(&expiry, isolated, &mut self.names);
+                let by = self.wheel.take_expiry(&expiry, isolated, &self.names);
+                self.interruptions.take_callback(record, CallbackOf::Wheel(function), by);
             }
-            Event::HrtimerStart(start) => self.hrtimers.take_start(record, start, &mut self.names),
+            Event::HrtimerStart(start) => {
+                let by = self.interruptions.initiator(record, &mut self.names);
+                self.hrtimers.take_start(record, start, by, &mut self.names);
+            }
             Event::HrtimerExpireEntry { hrtimer, function, .. } => {
-                self.hrtimers.take_expiry(record, *hrtimer, function, isolated);
+                let by = self.hrtimers.take_expiry(record, *hrtimer, function, isolated);
+                let function = self.names.number(function);
+                self.interruptions.take_callback(record, CallbackOf::HighResolution(function), by);
             }
-            Event::Softirq { step, vector } => {
-                self.interrupts.take_softirq(record.cpu, *step, *vector);
-                self.interruptions.take(record, isolated, &mut self.names);
-            }
-            Event::DeviceInterrupt { .. }
-            | Event::SystemInterrupt { .. }
-            | Event::IpiHandled { .. }
-            | Event::NmiHandled { .. } => self.interruptions.take(record, isolated, &mut self.names),
+            Event::Softirq { step, vector } => self.interrupts.take_softirq(record.cpu, *step, *vector),
             Event::SchedWake { step: WakeStep::Waking, task, priority, target } => {
-                self.interrupts.take_waking(record, task.pid, *priority, *target);
+                self.interrupts.take_waking(record, *task, *priority, *target);
             }
             Event::SchedSwitch { previous, next, .. } => {
                 self.interrupts.take_switch(record.at, previous.pid, next.pid);
-                self.interruptions.forget(record);
             }
-            Event::Migration(_) => self.hierarchy.take(record, isolated, &self.options.nohz_full),
+            Event::Migration(migration) => {
+                self.hierarchy.take(record, isolated, &self.options.nohz_full);
+                if let Migration::Cpu { step: MigrationStep::Unavailable, cpu, .. } = migration {
+                    self.wheel.take_isolation(*cpu);
+                }
+            }
             _ => {}
         }
+        self.interruptions.take(record, &mut self.names);
     }
 }

@@ -18,6 +18,8 @@ const SAME_CHANGE: Nanos = Nanos(500_000_000);
 pub(super) struct GroupCounts {
     parents: BTreeMap<CpuId, u64>,
     changes: Vec<GroupLine>,
+    /// When an isolated CPU was taken out of timer migration, the last time.
+    pub(super) isolated_at: Option<Nanos>,
 }
 
 /// An availability event that contradicts the isolated set of the run.
@@ -34,6 +36,9 @@ impl GroupCounts {
         self.parents.entry(cpu).or_insert(parent);
         let Event::Migration(Migration::Cpu { step, .. }) = record.event else { return };
         let is_isolated = isolated.contains(cpu);
+        if is_isolated && step == MigrationStep::Unavailable {
+            self.isolated_at = Some(record.at);
+        }
         let available = match step {
             // A CPU that is isolated and nohz_full stays in the hierarchy (KERNEL: 6.19 on).
             MigrationStep::Available if is_isolated && !nohz_full.contains(cpu) => true,

@@ -1,8 +1,9 @@
 //! High-resolution timers: which CPU started them, which task, and where they expired.
 
 use super::count::CountPerCpu;
+use super::interruptions::Initiator;
 use super::report::CountByName;
-use quietcore_core::{CpuId, CpuSet};
+use quietcore_core::CpuSet;
 use quietcore_trace::{HrtimerStart, IdentityTable, NameId, NameTable, Record};
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ const FORGOTTEN: &[u8] = b"<...>";
 #[derive(Debug)]
 struct Started {
     line: u64,
-    on: CpuId,
+    by: Initiator,
     comm: NameId,
     pid: i32,
 }
@@ -59,30 +60,32 @@ impl HrtimerCounts {
         &mut self,
         record: &Record<'_>,
         start: &HrtimerStart<'_>,
+        by: Initiator,
         names: &mut NameTable,
     ) {
         let comm = names.number(record.task.comm);
-        let started = Started { line: record.line, on: record.cpu, comm, pid: record.task.pid };
+        let started = Started { line: record.line, by, comm, pid: record.task.pid };
         self.started.insert(start.hrtimer, started);
     }
 
+    /// Returns what its CPU was doing when it started the timer, if that is known.
     pub(super) fn take_expiry(
         &mut self,
         record: &Record<'_>,
         hrtimer: u64,
         function: &[u8],
         isolated: &CpuSet,
-    ) {
+    ) -> Option<Initiator> {
         let is_watchdog = function == b"qdisc_watchdog";
         if is_watchdog {
             self.watchdogs.add(record.cpu);
         }
         let started = self.started.get_mut(hrtimer).filter(|started| started.line > self.lost);
-        let Some(started) = started else { return };
-        if started.on != record.cpu {
+        let started = started?;
+        if started.by.cpu != record.cpu {
             self.off_arming += 1;
             self.watchdogs_off_arming += u64::from(is_watchdog);
-            let is_foreign = isolated.contains(record.cpu) && !isolated.contains(started.on);
+            let is_foreign = isolated.contains(record.cpu) && !isolated.contains(started.by.cpu);
             self.foreign += u64::from(is_foreign);
         }
         if function == b"hrtimer_wakeup" {
@@ -91,6 +94,7 @@ impl HrtimerCounts {
             let task = if has_room { task } else { (OTHER_PID, NameTable::OTHER) };
             *self.by_task.entry(task).or_default() += 1;
         }
+        Some(started.by)
     }
 
     /// `comm-pid` to count; a forgotten name is replaced by the one name known for that pid.
@@ -111,8 +115,9 @@ impl HrtimerCounts {
 
 #[cfg(test)]
 mod tests {
-    use super::{CpuId, CpuSet, HrtimerCounts, HrtimerStart, NameTable, Record, TASKS_MAX};
-    use quietcore_core::Nanos;
+    use super::{CpuSet, HrtimerCounts, HrtimerStart, NameTable, Record, TASKS_MAX};
+    use crate::figures::interruptions::InterruptionCounts;
+    use quietcore_core::{CpuId, Nanos};
     use quietcore_trace::{Event, Task};
 
     /// Goal: tasks that find no room are counted together, and one that has its own goes on with it.
@@ -131,7 +136,8 @@ mod tests {
             let task = Task { comm: b"rt", pid };
             let (cpu, at) = (CpuId::new(0).unwrap(), Nanos(0));
             let record = Record { line: 1, task, cpu, context: None, at, event: Event::HrtimerStart(start) };
-            hrtimers.take_start(&record, &start, &mut names);
+            let by = InterruptionCounts::new(CpuSet::new(), None).initiator(&record, &mut names);
+            hrtimers.take_start(&record, &start, by, &mut names);
             hrtimers.take_expiry(&record, start.hrtimer, start.function, &CpuSet::new());
         }
         let by_task = hrtimers.by_task(&mut names);

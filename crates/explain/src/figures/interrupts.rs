@@ -6,10 +6,11 @@
 //! every wait on any: the task may have gone on there.
 
 use super::count::CountPerCpu;
+use super::kernel_threads::{is_kernel_thread, is_of_preempt_rt};
 use super::report::DelayQuantiles;
 use hdrhistogram::Histogram;
 use quietcore_core::{CpuId, Nanos};
-use quietcore_trace::{IdentityTable, Record, SoftirqStep};
+use quietcore_trace::{IdentityTable, Record, SoftirqStep, Task};
 
 const TIMER: u8 = 1;
 /// NET_TX, NET_RX, BLOCK, IRQ_POLL: the vectors that may run long.
@@ -42,6 +43,10 @@ pub(super) struct SoftirqCounts {
     /// Line of the last mark of lost events.
     lost: u64,
     pub(super) rt_wakeups: u64,
+    /// Those of the kernel's own threads.
+    pub(super) rt_kernel_threads: u64,
+    /// A thread was woken that only kernels with PREEMPT_RT have.
+    pub(super) is_preempt_rt: bool,
     pub(super) rt_behind: u64,
     delays: Histogram<u64>,
     delay_max: u64,
@@ -56,6 +61,8 @@ impl SoftirqCounts {
             waiting: IdentityTable::new(WAITING_MAX),
             lost: 0,
             rt_wakeups: 0,
+            rt_kernel_threads: 0,
+            is_preempt_rt: false,
             rt_behind: 0,
             delays: Histogram::new(3).expect("3 significant digits are in range"),
             delay_max: 0,
@@ -106,16 +113,21 @@ impl SoftirqCounts {
         self.cpu(cpu).expired_any = true;
     }
 
-    /// `sched_waking` of the task `pid`.
-    pub(super) fn take_waking(&mut self, record: &Record<'_>, pid: i32, priority: i32, target: CpuId) {
+    /// `sched_waking` of `task`.
+    pub(super) fn take_waking(&mut self, record: &Record<'_>, task: Task<'_>, priority: i32, target: CpuId) {
+        self.is_preempt_rt |= is_of_preempt_rt(task.comm);
         if priority >= FIRST_NORMAL_PRIORITY {
             return;
         }
         self.rt_wakeups += 1;
+        if is_kernel_thread(task.comm) {
+            self.rt_kernel_threads += 1;
+            return;
+        }
         if self.cpu(target).inside & LONG_VECTORS != 0 {
             self.rt_behind += 1;
             let waiting = Waiting { line: record.line, since: record.at };
-            self.waiting.insert(u64::from(pid.unsigned_abs()), waiting);
+            self.waiting.insert(u64::from(task.pid.unsigned_abs()), waiting);
         }
     }
 
@@ -161,6 +173,10 @@ mod tests {
         marked(0, nanos)
     }
 
+    fn task(pid: i32) -> Task<'static> {
+        Task { comm: b"rt", pid }
+    }
+
     /// The same of CPU `of`.
     fn marked(of: u64, nanos: u64) -> Record<'static> {
         let (task, event) = (Task { comm: b"", pid: 0 }, Event::Unknown);
@@ -187,11 +203,11 @@ mod tests {
     fn a_wakeup_waits_only_behind_a_long_softirq() {
         let mut interrupts = SoftirqCounts::new();
         interrupts.take_softirq(cpu(1), Entry, 3);
-        interrupts.take_waking(&at(1_000), 7, 98, cpu(1)); // behind NET_RX
-        interrupts.take_waking(&at(1_000), 8, 120, cpu(1)); // not real-time
-        interrupts.take_waking(&at(1_000), 9, 98, cpu(0)); // another CPU
+        interrupts.take_waking(&at(1_000), task(7), 98, cpu(1)); // behind NET_RX
+        interrupts.take_waking(&at(1_000), task(8), 120, cpu(1)); // not real-time
+        interrupts.take_waking(&at(1_000), task(9), 98, cpu(0)); // another CPU
         interrupts.take_softirq(cpu(1), Exit, 3);
-        interrupts.take_waking(&at(2_000), 10, 98, cpu(1)); // after it
+        interrupts.take_waking(&at(2_000), task(10), 98, cpu(1)); // after it
         for pid in 7..11 {
             interrupts.take_switch(Nanos(5_000), 0, pid);
         }
@@ -201,12 +217,27 @@ mod tests {
         assert_eq!(interrupts.delays(), DelayQuantiles { p50: all, p99: all, max: all });
     }
 
+    /// Goal: the kernel's own threads are counted apart and do not wait, and those of PREEMPT_RT tell of it.
+    /// Method: a task of its own kind and two of the kernel's, behind a softirq.
+    #[test]
+    fn threads_of_the_kernel_are_apart() {
+        let mut interrupts = SoftirqCounts::new();
+        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_waking(&at(1_000), task(7), 98, cpu(1));
+        interrupts.take_waking(&at(1_000), Task { comm: b"migration/1", pid: 8 }, 0, cpu(1));
+        assert!(!interrupts.is_preempt_rt);
+        interrupts.take_waking(&at(1_000), Task { comm: b"ktimers/1", pid: 9 }, 98, cpu(1));
+        interrupts.take_waking(&at(1_000), Task { comm: b"kworker/1:0", pid: 10 }, 120, cpu(1));
+        assert!(interrupts.is_preempt_rt);
+        assert_eq!((interrupts.rt_wakeups, interrupts.rt_kernel_threads, interrupts.rt_behind), (3, 2, 1));
+    }
+
     /// Goal: a task that is woken while it still runs does not wait, however long it then sleeps.
     #[test]
     fn a_task_that_still_runs_does_not_wait() {
         let mut interrupts = SoftirqCounts::new();
         interrupts.take_softirq(cpu(1), Entry, 3);
-        interrupts.take_waking(&at(1_000), 7, 98, cpu(1)); // by the softirq that interrupts it
+        interrupts.take_waking(&at(1_000), task(7), 98, cpu(1)); // by the softirq that interrupts it
         interrupts.take_switch(Nanos(2_000), 7, 0);
         interrupts.take_switch(Nanos(9_000_000), 0, 7);
         assert_eq!((interrupts.rt_behind, interrupts.delays().max), (1, None));
@@ -220,7 +251,7 @@ mod tests {
         interrupts.take_softirq(cpu(1), Entry, 1);
         interrupts.forget(&marked(1, 500));
         interrupts.take_softirq(cpu(1), Exit, 1);
-        interrupts.take_waking(&at(1_000), 7, 98, cpu(1));
+        interrupts.take_waking(&at(1_000), task(7), 98, cpu(1));
         assert_eq!((interrupts.timer_empty.total(), interrupts.rt_behind), (0, 0));
     }
 
@@ -230,11 +261,11 @@ mod tests {
     fn a_wait_does_not_outlast_lost_events() {
         let mut interrupts = SoftirqCounts::new();
         interrupts.take_softirq(cpu(1), Entry, 3);
-        interrupts.take_waking(&at(1_000), 7, 98, cpu(1));
+        interrupts.take_waking(&at(1_000), task(7), 98, cpu(1));
         interrupts.forget(&marked(2, 2_000));
         interrupts.take_switch(Nanos(5_000_000), 0, 7);
         assert_eq!((interrupts.rt_behind, interrupts.delays().max), (1, None));
-        interrupts.take_waking(&at(6_000_000), 7, 98, cpu(1));
+        interrupts.take_waking(&at(6_000_000), task(7), 98, cpu(1));
         interrupts.take_switch(Nanos(6_004_000), 0, 7);
         assert_eq!((interrupts.rt_behind, interrupts.delays().max), (2, Some(4_000)));
     }

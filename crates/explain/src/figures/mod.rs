@@ -11,13 +11,15 @@ mod hierarchy;
 mod hrtimer;
 mod interruptions;
 mod interrupts;
+mod kernel_threads;
 mod report;
 mod summary;
 mod timers;
 
 pub use explain::{Explain, ExplainOptions};
+pub use interruptions::RecordedMoment;
 pub use report::{
-    CountByName, CountByNumber, DelayQuantiles, Disturbance, ExampleExpiry, Explanation, HierarchyGroups,
-    HrtimerTotals, Interruption, IsolatedCpu, PingPong, RemoteExpiries, RtWakeups, SoftirqTotals,
-    TimerTotals, UnreadableLines, WatchdogTotals,
+    Cause, CauseStep, CountByName, CountByNumber, DelayQuantiles, Disturbance, ExampleExpiry, Explanation,
+    HierarchyGroups, HrtimerTotals, Interruption, IsolatedCpu, MomentReport, NearSpan, PingPong,
+    RemoteExpiries, RtWakeups, SoftirqTotals, TimerTotals, UnreadableLines, WatchdogTotals,
 };

@@ -21,6 +21,8 @@ pub struct Explanation {
     pub schema: u32,
     /// The kernel's release, if the input or the host says.
     pub kernel: Option<String>,
+    /// Whether the kernel has PREEMPT_RT, as its release or its threads say.
+    pub preempt_rt: bool,
     /// One more than the highest possible CPU.
     pub cpus: u16,
     /// The isolated CPUs that the figures are about, a kernel list.
@@ -31,6 +33,9 @@ pub struct Explanation {
     pub nohz_full: String,
     /// The sysctl `kernel.timer_migration`, if the input or the host says.
     pub timer_migration: Option<bool>,
+    /// When an isolated CPU was taken out of timer migration, the last time; `None` where the input does not
+    /// show it.
+    pub isolated_at_ns: Option<u64>,
     /// From the first to the last event; `None` when the clock has no unit.
     pub duration_ns: Option<u64>,
     /// Events read.
@@ -63,6 +68,8 @@ pub struct Explanation {
     pub isolated_cpus: Vec<IsolatedCpu>,
     /// What took isolated CPUs away from their tasks, or all CPUs where none is isolated.
     pub interruptions: Vec<Interruption>,
+    /// What was open around the moment that was asked for, if one was.
+    pub at: Option<MomentReport>,
     /// Lines that could not be read.
     pub malformed: UnreadableLines,
     /// Events without a type of their own, by name.
@@ -99,6 +106,9 @@ pub struct Disturbance {
     pub pulled: Option<u64>,
     /// Ran on the CPU whose base they were put into.
     pub placed: Option<u64>,
+    /// Those of `total` that ran after their CPU was taken out of timer migration the last time; all of those
+    /// on CPUs of which the input does not show it.
+    pub since_isolated: Option<u64>,
     /// By callback.
     pub by_function: Option<CountByName>,
     /// `pulled` by callback; not in the JSON.
@@ -204,7 +214,9 @@ pub struct WatchdogTotals {
 pub struct RtWakeups {
     /// `sched_waking` events.
     pub count: Option<u64>,
-    /// Those whose target CPU was inside a NET_TX, NET_RX, BLOCK or IRQ_POLL softirq.
+    /// Those of the kernel's own threads.
+    pub kernel_threads: Option<u64>,
+    /// Those of other tasks whose target CPU was inside a NET_TX, NET_RX, BLOCK or IRQ_POLL softirq.
     pub behind_softirq: Option<u64>,
     /// From `sched_waking` to the task's `sched_switch` in, over `behind_softirq`.
     pub delay_ns: DelayQuantiles,
@@ -254,10 +266,14 @@ pub struct IsolatedCpu {
 pub struct Interruption {
     /// The CPU.
     pub cpu: u16,
-    /// `device`, `processor` (an interrupt that no device raised), `softirq` or `nmi`.
+    /// `device`, `processor` (an interrupt that no device raised), `softirq`, `nmi`, `timer` and `hrtimer`
+    /// (callbacks), `work` (a work item) or `task`.
     pub source: &'static str,
-    /// Number and name of a device's interrupt, the processor's own, the softirq's vector, or the handler.
+    /// Number and name of a device's interrupt, the processor's own, the softirq's vector, the handler, the
+    /// function or the task.
     pub name: String,
+    /// A task that is what the CPU is there for: it had it longest and is not the kernel's.
+    pub own: bool,
     /// How often it began.
     pub count: u64,
     /// For how long in all, without what was on top of it; this and the rest are `None` where no end is in
@@ -271,6 +287,70 @@ pub struct Interruption {
     pub max_at_ns: Option<u64>,
     /// In which line.
     pub max_line: Option<u64>,
+    /// Why it ran, the most frequent first, at most 16; those whose cause is not in the input are in none.
+    pub causes: Vec<Cause>,
+}
+
+/// Why something ran on a CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Cause {
+    /// How often it began for this cause.
+    pub count: u64,
+    /// For how long in all; `None` where no end is in the input.
+    pub total_ns: Option<u64>,
+    /// What started it, then what had started that, as far as the input shows: 1 to 4.
+    pub steps: Vec<CauseStep>,
+}
+
+/// What was open around a moment, on the CPUs whose interruptions are counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MomentReport {
+    /// The moment, on the recording's clock.
+    pub at_ns: u64,
+    /// So long before and after it belongs to it.
+    pub around_ns: u64,
+    /// What was open then, by begin; at most 256.
+    pub spans: Vec<NearSpan>,
+    /// How many more there were.
+    pub more: u64,
+}
+
+/// Something that ran on a CPU around a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NearSpan {
+    /// The CPU.
+    pub cpu: u16,
+    /// As [`Interruption::source`].
+    pub source: &'static str,
+    /// As [`Interruption::name`].
+    pub name: String,
+    /// When it began, on the recording's clock; what another task interrupted begins again after it.
+    pub begin_ns: u64,
+    /// When it ended; `None` where its end is not in the input.
+    pub end_ns: Option<u64>,
+    /// For how long nothing else was on top of it.
+    pub own_ns: Option<u64>,
+    /// As [`Cause::steps`]; empty where the cause is not in the input.
+    pub steps: Vec<CauseStep>,
+}
+
+/// How something was started, and what the CPU was doing that started it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct CauseStep {
+    /// `armed`, `sent`, `raised`, `woken` or `queued`.
+    pub how: &'static str,
+    /// Of an interrupt that was sent: what its receiver is to call, or the function that sent it.
+    pub function: Option<String>,
+    /// The CPU that started it.
+    pub cpu: u16,
+    /// What that CPU was doing, as [`Interruption::source`].
+    pub source: &'static str,
+    /// As [`Interruption::name`].
+    pub name: String,
 }
 
 /// Lines that could not be read.

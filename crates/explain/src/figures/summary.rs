@@ -10,7 +10,7 @@ use super::report::{
 };
 use super::timers::Disturbances;
 use quietcore_core::CpuSet;
-use quietcore_trace::{NameTable, Tally, counted};
+use quietcore_trace::{KernelRelease, NameTable, Tally, counted};
 use std::collections::BTreeMap;
 
 /// Decides per figure whether its events are in the input.
@@ -39,12 +39,19 @@ const BEHIND: &[EventKind] = &[EventKind::SchedWaking, EventKind::SoftirqEntry, 
 const DELAY: &[EventKind] =
     &[EventKind::SchedWaking, EventKind::SoftirqEntry, EventKind::SoftirqExit, EventKind::SchedSwitch];
 
+/// Where the figures of what took CPUs away are, each source by its name.
+const INTERRUPTIONS_PATH: &str = "interruptions.";
+
 /// Figures of what took CPUs away, by source, and the events that they are made of.
-const INTERRUPTIONS: [(&str, &[EventKind]); 4] = [
+const INTERRUPTIONS: [(&str, &[EventKind]); 8] = [
     ("interruptions.device", &[EventKind::DeviceEntry]),
     ("interruptions.processor", &[EventKind::ProcessorEntry]),
     ("interruptions.softirq", &[EventKind::SoftirqEntry]),
     ("interruptions.nmi", &[EventKind::Nmi]),
+    ("interruptions.timer", &[EventKind::TimerExpire]),
+    ("interruptions.hrtimer", &[EventKind::HrtimerExpire]),
+    ("interruptions.work", &[EventKind::WorkStart]),
+    ("interruptions.task", &[EventKind::SchedSwitch]),
 ];
 
 impl Explain {
@@ -87,16 +94,20 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
     let rt_wakeups = rt_wakeups(&mut gate, tally);
     let interruptions = interruptions(&mut gate, tally);
     let not_recorded = gate.missing;
+    let at = explain.interruptions.report_moment(&explain.names);
 
     let evicted = explain.wheel.evicted() + explain.hrtimers.evicted();
     Explanation {
         schema: 2,
+        preempt_rt: explain.interrupts.is_preempt_rt
+            || kernel.as_ref().is_some_and(KernelRelease::is_preempt_rt),
         kernel: kernel.map(|kernel| kernel.text),
         cpus,
         isolated: isolated.to_string(),
         isolated_source,
         nohz_full: nohz_full.to_string(),
         timer_migration,
+        isolated_at_ns: explain.hierarchy.isolated_at.map(|at| at.0),
         duration_ns,
         events: tally.events,
         lost_events: tally.lost_events,
@@ -112,6 +123,7 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
         rt_wakeups,
         isolated_cpus: isolated_cpus(&explain, &groups),
         interruptions,
+        at,
         groups: groups.report(),
         malformed: malformed(tally),
         unknown_events: CountByName::new(),
@@ -149,6 +161,7 @@ fn disturbance(
         total: Some(side.total()),
         pulled: Some(side.pulled.total()),
         placed: Some(side.placed.total()),
+        since_isolated: Some(side.since_isolated.total()),
         by_function: Some(by_function(
             side.by_function.iter().map(|(name, kinds)| (*name, kinds.total())),
             names,
@@ -232,6 +245,11 @@ fn rt_wakeups(gate: &mut FigureGate<'_>, tally: &Tally) -> RtWakeups {
     let behind = interrupts.rt_behind;
     RtWakeups {
         count: gate.figure("rt_wakeups.count", &[EventKind::SchedWaking], interrupts.rt_wakeups),
+        kernel_threads: gate.figure(
+            "rt_wakeups.kernel_threads",
+            &[EventKind::SchedWaking],
+            interrupts.rt_kernel_threads,
+        ),
         behind_softirq: gate.figure("rt_wakeups.behind_softirq", BEHIND, behind),
         delay_ns: gate.figure("rt_wakeups.delay_ns", DELAY, delays).unwrap_or_default(),
     }
@@ -243,7 +261,8 @@ fn interruptions(gate: &mut FigureGate<'_>, tally: &Tally) -> Vec<Interruption> 
     if tally.clock_without_unit {
         return Vec::new();
     }
-    let is_known = |source: &str| known.iter().any(|path| path.ends_with(source));
+    let is_known =
+        |source: &str| known.iter().any(|path| path.strip_prefix(INTERRUPTIONS_PATH) == Some(source));
     gate.explain.interruptions.report(&gate.explain.names, is_known)
 }
 
@@ -272,6 +291,13 @@ fn incomplete(tally: &Tally, evicted: u64, waiters_evicted: u64) -> Vec<String> 
             "{at_least}{} lost: counts miss them, and what began before a mark of lost events and ended after \
              it",
             counted(tally.lost_events, "event was", "events were")
+        ));
+    }
+    if tally.absent() > 0 {
+        reasons.push(format!(
+            "{} of the {} that its header speaks of: the text was cut, or is that of one CPU (per_cpu)",
+            counted(tally.absent(), "event is missing", "events are missing"),
+            tally.entries.unwrap_or(0)
         ));
     }
     if let Some(ran_back) = tally.time_ran_back {
@@ -330,6 +356,13 @@ fn warnings(explain: &Explain, tally: &Tally) -> Vec<String> {
             counted(explain.names.overflowed(), "time", "times")
         ));
     }
+    let causes_missed = explain.interruptions.causes_missed();
+    if causes_missed > 0 {
+        warnings.push(format!(
+            "there are more causes than are kept: {} one was left out; the counts of what they caused are right",
+            counted(causes_missed, "time", "times")
+        ));
+    }
     if tally.clock_without_unit {
         warnings.push(
             "the time stamps have no unit (clock counter or x86-tsc): durations and delays are not \
@@ -351,6 +384,14 @@ mod tests {
     fn a_single_case_makes_figures_incomplete() {
         assert_eq!(incomplete(&Tally::default(), 0, 0), [""; 0]);
         let mut tally = Tally::default();
+        (tally.entries, tally.events, tally.malformed) = (Some(9), 7, 1);
+        assert_eq!(
+            incomplete(&tally, 0, 0)[0],
+            "1 event is missing of the 9 that its header speaks of: the text was cut, or is that of one CPU (per_cpu)"
+        );
+        tally.events = 8;
+        assert_eq!(incomplete(&tally, 0, 0).len(), 1, "as many as it says");
+        tally = Tally::default();
         (tally.lost_events, tally.lost_unknown, tally.malformed) = (1, true, 1);
         let reasons = [
             "at least 1 event was lost: counts miss them, and what began before a mark of lost events and \

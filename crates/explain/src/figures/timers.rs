@@ -5,6 +5,7 @@
 //! `timer_expire_entry`). Pulled: ran on != base. Placed: ran on == base.
 
 use super::count::CountPerCpu;
+use super::interruptions::Initiator;
 use super::report::ExampleExpiry;
 use quietcore_core::{CpuId, CpuSet};
 use quietcore_trace::{IdentityTable, NameId, NameTable, Record, TimerStart};
@@ -18,7 +19,7 @@ const CPU_FUNCTIONS_MAX: usize = 16_384;
 #[derive(Debug)]
 struct ArmedAt {
     line: u64,
-    on: CpuId,
+    by: Initiator,
     base: CpuId,
     /// The base of a remote expiry that no start has followed yet.
     expired_remotely_from: Option<CpuId>,
@@ -26,11 +27,11 @@ struct ArmedAt {
 
 /// A callback begins.
 #[derive(Debug)]
-pub(super) struct TimerExpiry<'a> {
+pub(super) struct TimerExpiry {
     pub(super) line: u64,
     pub(super) ran_on: CpuId,
     pub(super) timer: u64,
-    pub(super) function: &'a [u8],
+    pub(super) function: NameId,
 }
 
 /// Expiries on isolated CPUs of timers that were armed elsewhere.
@@ -39,6 +40,8 @@ pub(super) struct Disturbances {
     pub(super) pulled: CountPerCpu,
     pub(super) placed: CountPerCpu,
     pub(super) by_base: CountPerCpu,
+    /// Those since their CPU was taken out of timer migration, or since the begin.
+    pub(super) since_isolated: CountPerCpu,
     pub(super) by_function: BTreeMap<NameId, Kinds>,
     pub(super) by_cpu_function: BTreeMap<(CpuId, NameId), u64>,
     pub(super) examples: Vec<ExampleExpiry>,
@@ -92,30 +95,42 @@ impl TimerCounts {
         self.lost = mark.line;
     }
 
-    pub(super) fn take_start(&mut self, record: &Record<'_>, start: &TimerStart<'_>) {
-        let armed =
-            ArmedAt { line: record.line, on: record.cpu, base: start.base, expired_remotely_from: None };
+    /// A CPU was taken out of timer migration.
+    pub(super) fn take_isolation(&mut self, cpu: CpuId) {
+        self.foreign.since_isolated.reset(cpu);
+        self.between_isolated.since_isolated.reset(cpu);
+    }
+
+    pub(super) fn take_start(&mut self, record: &Record<'_>, start: &TimerStart<'_>, by: Initiator) {
+        let armed = ArmedAt { line: record.line, by, base: start.base, expired_remotely_from: None };
         let before = self.armed.insert(start.timer, armed).filter(|before| before.line > self.lost);
         if before.and_then(|timer| timer.expired_remotely_from) == Some(record.cpu) {
             self.ping_pongs += 1;
         }
     }
 
-    pub(super) fn take_expiry(&mut self, expiry: &TimerExpiry<'_>, isolated: &CpuSet, names: &mut NameTable) {
+    /// Returns what its CPU was doing when it armed the timer, if that is known.
+    pub(super) fn take_expiry(
+        &mut self,
+        expiry: &TimerExpiry,
+        isolated: &CpuSet,
+        names: &NameTable,
+    ) -> Option<Initiator> {
         let Some(armed) = self.armed.get_mut(expiry.timer).filter(|armed| armed.line > self.lost) else {
             self.expired_unknown_start += 1;
-            return;
+            return None;
         };
         if expiry.ran_on != armed.base {
             armed.expired_remotely_from = Some(armed.base);
             self.remote.add(expiry.ran_on);
         }
-        if armed.on == expiry.ran_on || !isolated.contains(expiry.ran_on) {
-            return;
+        let by = armed.by;
+        if by.cpu != expiry.ran_on && isolated.contains(expiry.ran_on) {
+            let between = isolated.contains(by.cpu);
+            let disturbances = if between { &mut self.between_isolated } else { &mut self.foreign };
+            disturbances.add(expiry, armed, names);
         }
-        let between = isolated.contains(armed.on);
-        let disturbances = if between { &mut self.between_isolated } else { &mut self.foreign };
-        disturbances.add(expiry, armed, names);
+        Some(by)
     }
 }
 
@@ -124,8 +139,8 @@ impl Disturbances {
         self.pulled.total() + self.placed.total()
     }
 
-    fn add(&mut self, expiry: &TimerExpiry<'_>, armed: &ArmedAt, names: &mut NameTable) {
-        let name = names.number(expiry.function);
+    fn add(&mut self, expiry: &TimerExpiry, armed: &ArmedAt, names: &NameTable) {
+        let name = expiry.function;
         let pulled = expiry.ran_on != armed.base;
         let (kind, counts) = if pulled { ("pulled", &mut self.pulled) } else { ("placed", &mut self.placed) };
         counts.add(expiry.ran_on);
@@ -133,7 +148,7 @@ impl Disturbances {
             self.examples.push(ExampleExpiry {
                 kind,
                 function: names.text(name),
-                armed_cpu: armed.on.index() as u16,
+                armed_cpu: armed.by.cpu.index() as u16,
                 armed_line: armed.line,
                 base_cpu: armed.base.index() as u16,
                 cpu: expiry.ran_on.index() as u16,
@@ -141,6 +156,7 @@ impl Disturbances {
             });
         }
         self.by_base.add(armed.base);
+        self.since_isolated.add(expiry.ran_on);
         let kinds = self.by_function.entry(name).or_default();
         *(if pulled { &mut kinds.pulled } else { &mut kinds.placed }) += 1;
         let key = (expiry.ran_on, name);

@@ -3,7 +3,7 @@
 use super::text::{by_cpu, by_name, excluded_from_6_19, model, verify_live, with_examples};
 use crate::figures::{CountByNumber, Explanation};
 use crate::finding::{Finding, Severity};
-use quietcore_core::CpuSet;
+use quietcore_core::{CpuSet, Nanos};
 use quietcore_trace::{Question, TimerModel, counted};
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
@@ -37,9 +37,21 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
             ),
         ),
     };
-    let finding = Finding::new("foreign-timers-pulled", Question::Isolation, Severity::Warning)
+    let (when, is_over) = since_isolated(report);
+    let (change, predicted) = if is_over {
+        (
+            "Nothing: the isolation that is in force since then prevents it. To count without what was before, record \
+             after it began."
+                .to_owned(),
+            "No change is asked for.".to_owned(),
+        )
+    } else {
+        (change, predicted)
+    };
+    let severity = if is_over { Severity::Note } else { Severity::Warning };
+    let finding = Finding::new("foreign-timers-pulled", Question::Isolation, severity)
         .what(format!(
-            "{} pulled by isolated CPUs ({}; {}).",
+            "{} pulled by isolated CPUs ({}; {}){when}.",
             counted(pulled, "timer armed on housekeeping CPUs was", "timers armed on housekeeping CPUs were"),
             by_cpu(&pullers(report)),
             by_name(&report.foreign.pulled_by_function)
@@ -49,6 +61,25 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
         .predicted(predicted)
         .verify(verify_live(report));
     Some(with_examples(finding, &report.foreign, |example| example.kind == "pulled"))
+}
+
+/// How many foreign timers ran since the isolated CPUs were taken out of timer migration, and whether that
+/// was the end of them.
+fn since_isolated(report: &Explanation) -> (String, bool) {
+    let Some((at, since)) = report.isolated_at_ns.zip(report.foreign.since_isolated) else {
+        return (String::new(), false);
+    };
+    let at = Nanos(at).as_secs_f64();
+    match since {
+        0 => (format!(", all before the kernel took these CPUs out of timer migration at {at:.6} s"), true),
+        _ => (
+            format!(
+                "; {since} of all foreign timers ran after the kernel took isolated CPUs out of timer migration at \
+                 {at:.6} s"
+            ),
+            false,
+        ),
+    }
 }
 
 /// The isolated CPUs that pulled, with how often.

@@ -18,13 +18,15 @@ fn every_field_has_its_value() {
     let expected = json!({
         "schema": 2,
         "kernel": "6.12.30-a",
+        "preempt_rt": false,
         "cpus": 12,
         "isolated": "2-3,9,13",
         "isolated_source": "recording",
         "nohz_full": "3",
         "timer_migration": false,
+        "isolated_at_ns": null,
         "duration_ns": 2_500_000_000_u64,
-        "events": 489,
+        "events": 492,
         "lost_events": 17,
         "not_recorded": [],
         "incomplete": [
@@ -53,13 +55,15 @@ fn every_field_has_its_value() {
         // the histogram: places hold 32 ns from 32,768 ns on, and 64 ns from 65,536 ns on.
         "rt_wakeups": {
             "count": 134,
+            "kernel_threads": 0,
             "behind_softirq": 125,
             "delay_ns": { "p50": 60_031, "p99": 119_039, "max": 120_000 },
         },
         "groups": { "estimated": false, "cpus": { "0": "0,2,9", "1": "1,3" } },
         "isolated_cpus": isolated_cpus(),
         "interruptions": interruptions(),
-        "malformed": { "count": 1, "first": ["line 490: no TASK-PID [CPU] at the front: \"gibberish\""] },
+        "at": null,
+        "malformed": { "count": 1, "first": ["line 493: no TASK-PID [CPU] at the front: \"gibberish\""] },
         "unknown_events": {},
         "evicted": 0,
         "warnings": ["CPUs 13 of the isolated set are not among the 12 possible CPUs"],
@@ -76,6 +80,7 @@ fn foreign() -> Value {
         "total": 7,
         "pulled": 4,
         "placed": 3,
+        "since_isolated": 7,
         "by_function": {
             "delayed_work_timer_fn": 1,
             "neigh_timer_handler": 2,
@@ -107,19 +112,45 @@ fn isolated_cpus() -> Value {
 }
 
 /// On CPU 9 the interrupt begins 12.26 ms after the first event: 5 ms and the delays of 1 to 120 us.
+/// Callbacks have no ends, so no times.
 fn interruptions() -> Value {
-    let row = |cpu, source, name, [count, total_ns, p99_ns, max_ns]: [u64; 4], [at, line]: [u64; 2]| {
+    let row = |cpu: u16, source: &str, name: &str, count: u64, times: [Value; 5], causes: &[Value]| {
+        let [total_ns, p99_ns, max_ns, at, line] = times;
         json!({
-            "cpu": cpu, "source": source, "name": name, "count": count, "total_ns": total_ns,
-            "p99_ns": p99_ns, "max_ns": max_ns, "max_at_ns": at, "max_line": line,
+            "cpu": cpu, "source": source, "name": name, "own": false, "count": count, "total_ns": total_ns,
+            "p99_ns": p99_ns, "max_ns": max_ns, "max_at_ns": at, "max_line": line, "causes": causes,
         })
     };
+    let cause = |count: u64, total_ns: Value, how: &str, cpu: u16, task: &str| {
+        let step = json!({ "how": how, "function": null, "cpu": cpu, "source": "task", "name": task });
+        json!({ "count": count, "total_ns": total_ns, "steps": [step] })
+    };
+    let armed = |count, cpu, task| cause(count, Value::Null, "armed", cpu, task);
+    let took = |times: [u64; 5]| times.map(Value::from);
+    let no_time = || [Value::Null, Value::Null, Value::Null, Value::Null, Value::Null];
     json!([
-        row(2, "softirq", "TIMER", [2, 0, 0, 0], [10_000_000_000, 90]),
-        row(9, "device", "27 eth0-rx", [1, 84_000, 84_000, 84_000], [10_012_360_000, 484]),
-        row(9, "nmi", "perf_event_nmi_handler", [1, 3_000, 3_000, 3_000], [10_012_305_000, 482]),
-        row(9, "processor", "local_timer", [2, 13_000, 7_000, 7_000], [10_012_277_000, 480]),
-        row(9, "softirq", "NET_RX", [2, 50_000, 30_000, 30_000], [10_012_420_000, 488]),
+        row(2, "hrtimer", "hrtimer_wakeup", 12, no_time(), &[armed(12, 0, "cyc")]),
+        row(2, "hrtimer", "qdisc_watchdog", 4, no_time(), &[armed(4, 6, "tc")]),
+        row(2, "softirq", "TIMER", 2, took([0, 0, 0, 10000000000, 90]), &[]),
+        row(2, "timer", "process_timeout", 4, no_time(), &[armed(3, 0, "task"), armed(1, 2, "task")]),
+        row(2, "timer", "tcp_delack_timer", 1, no_time(), &[armed(1, 4, "task")]),
+        row(3, "hrtimer", "hrtimer_wakeup", 1, no_time(), &[armed(1, 2, "<...>")]),
+        row(3, "timer", "commit_timeout", 6, no_time(), &[armed(6, 2, "task")]),
+        row(3, "timer", "neigh_timer_handler", 2, no_time(), &[armed(2, 1, "task")]),
+        row(9, "device", "27 eth0-rx", 1, took([84000, 84000, 84000, 10012360000, 484]), &[]),
+        row(9, "nmi", "perf_event_nmi_handler", 1, took([3000, 3000, 3000, 10012305000, 482]), &[]),
+        row(9, "processor", "local_timer", 2, took([13000, 7000, 7000, 10012277000, 480]), &[]),
+        row(9, "softirq", "NET_RX", 2, took([50000, 30000, 30000, 10012420000, 488]), &[]),
+        row(9, "timer", "delayed_work_timer_fn", 1, no_time(), &[armed(1, 0, "task")]),
+        row(9, "timer", "wb_timer_fn", 2, no_time(), &[armed(2, 3, "task")]),
+        row(
+            9,
+            "work",
+            "vmstat_update",
+            1,
+            took([4000, 4000, 4000, 10012424000, 491]),
+            &[cause(1, json!(4000), "queued", 0, "task")]
+        ),
     ])
 }
 
@@ -128,6 +159,7 @@ fn between_isolated() -> Value {
         "total": 8,
         "pulled": 6,
         "placed": 2,
+        "since_isolated": 8,
         "by_function": { "commit_timeout": 6, "wb_timer_fn": 2 },
         "by_cpu": { "3": 6, "9": 2 },
         "by_base_cpu": { "2": 6, "9": 2 },
@@ -259,7 +291,7 @@ fn stamps_without_a_unit_give_no_span() {
     };
     let report = explain(&text().lines().map(counter).collect::<String>(), options());
     let found = of(&report);
-    assert_eq!((found["events"].clone(), found["duration_ns"].clone()), (json!(489), Value::Null));
+    assert_eq!((found["events"].clone(), found["duration_ns"].clone()), (json!(492), Value::Null));
     assert_eq!(found["ping_pong"], json!({ "count": 5, "per_s": null }));
     assert_eq!(found["rt_wakeups"]["behind_softirq"], json!(125));
     assert_eq!(found["rt_wakeups"]["delay_ns"], json!({ "p50": null, "p99": null, "max": null }));

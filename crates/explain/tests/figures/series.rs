@@ -8,7 +8,7 @@ const SAMPLES: &str = r#"
 quietcore_recording_info{kernel="6.12.30-a",isolated="2-3,9,13",isolated_source="recording",nohz_full="3"} 1
 quietcore_recording_duration_seconds 2.5
 quietcore_recording_cpus 12
-quietcore_recording_events 489
+quietcore_recording_events 492
 quietcore_recording_lost_events 17
 quietcore_recording_malformed_lines 1
 quietcore_recording_evicted_identities 0
@@ -32,12 +32,17 @@ quietcore_figure_recorded{figure="hrtimers.qdisc_watchdog.expired"} 1
 quietcore_figure_recorded{figure="hrtimers.qdisc_watchdog.off_arming_cpu"} 1
 quietcore_figure_recorded{figure="hrtimers.qdisc_watchdog.by_cpu"} 1
 quietcore_figure_recorded{figure="rt_wakeups.count"} 1
+quietcore_figure_recorded{figure="rt_wakeups.kernel_threads"} 1
 quietcore_figure_recorded{figure="rt_wakeups.behind_softirq"} 1
 quietcore_figure_recorded{figure="rt_wakeups.delay_ns"} 1
 quietcore_figure_recorded{figure="interruptions.device"} 1
 quietcore_figure_recorded{figure="interruptions.processor"} 1
 quietcore_figure_recorded{figure="interruptions.softirq"} 1
 quietcore_figure_recorded{figure="interruptions.nmi"} 1
+quietcore_figure_recorded{figure="interruptions.timer"} 1
+quietcore_figure_recorded{figure="interruptions.hrtimer"} 1
+quietcore_figure_recorded{figure="interruptions.work"} 1
+quietcore_figure_recorded{figure="interruptions.task"} 1
 quietcore_timers_started 29
 quietcore_timers_expired 32
 quietcore_timers_cancel_events 11
@@ -94,25 +99,38 @@ quietcore_hrtimer_wakeups_by_task{task="cyc-51"} 14
 quietcore_hrtimer_wakeups_by_task{task="cyc-50"} 4
 quietcore_hrtimer_wakeups_by_task{task="<...>-52"} 1
 quietcore_rt_wakeups 134
+quietcore_rt_wakeups_of_kernel_threads 0
 quietcore_rt_wakeups_behind_softirq 125
 quietcore_rt_wakeup_delay_seconds{stat="p50"} 0.000060031
 quietcore_rt_wakeup_delay_seconds{stat="p99"} 0.000119039
 quietcore_rt_wakeup_delay_seconds{stat="max"} 0.00012
+quietcore_interruptions{cpu="2",source="hrtimer",name="hrtimer_wakeup"} 12
+quietcore_interruptions{cpu="2",source="hrtimer",name="qdisc_watchdog"} 4
 quietcore_interruptions{cpu="2",source="softirq",name="TIMER"} 2
+quietcore_interruptions{cpu="2",source="timer",name="process_timeout"} 4
+quietcore_interruptions{cpu="2",source="timer",name="tcp_delack_timer"} 1
+quietcore_interruptions{cpu="3",source="hrtimer",name="hrtimer_wakeup"} 1
+quietcore_interruptions{cpu="3",source="timer",name="commit_timeout"} 6
+quietcore_interruptions{cpu="3",source="timer",name="neigh_timer_handler"} 2
 quietcore_interruptions{cpu="9",source="device",name="27 eth0-rx"} 1
 quietcore_interruptions{cpu="9",source="nmi",name="perf_event_nmi_handler"} 1
 quietcore_interruptions{cpu="9",source="processor",name="local_timer"} 2
 quietcore_interruptions{cpu="9",source="softirq",name="NET_RX"} 2
+quietcore_interruptions{cpu="9",source="timer",name="delayed_work_timer_fn"} 1
+quietcore_interruptions{cpu="9",source="timer",name="wb_timer_fn"} 2
+quietcore_interruptions{cpu="9",source="work",name="vmstat_update"} 1
 quietcore_interrupted_seconds{cpu="2",source="softirq",name="TIMER"} 0.0
 quietcore_interrupted_seconds{cpu="9",source="device",name="27 eth0-rx"} 0.000084
 quietcore_interrupted_seconds{cpu="9",source="nmi",name="perf_event_nmi_handler"} 0.000003
 quietcore_interrupted_seconds{cpu="9",source="processor",name="local_timer"} 0.000013
 quietcore_interrupted_seconds{cpu="9",source="softirq",name="NET_RX"} 0.00005
+quietcore_interrupted_seconds{cpu="9",source="work",name="vmstat_update"} 0.000004
 quietcore_longest_interruption_seconds{cpu="2",source="softirq",name="TIMER"} 0.0
 quietcore_longest_interruption_seconds{cpu="9",source="device",name="27 eth0-rx"} 0.000084
 quietcore_longest_interruption_seconds{cpu="9",source="nmi",name="perf_event_nmi_handler"} 0.000003
 quietcore_longest_interruption_seconds{cpu="9",source="processor",name="local_timer"} 0.000007
 quietcore_longest_interruption_seconds{cpu="9",source="softirq",name="NET_RX"} 0.00003
+quietcore_longest_interruption_seconds{cpu="9",source="work",name="vmstat_update"} 0.000004
 quietcore_finding{id="delayed-work-on-isolated",question="isolation",severity="warning"} 1
 quietcore_finding{id="foreign-hrtimers",question="isolation",severity="warning"} 1
 quietcore_finding{id="foreign-timers-placed",question="isolation",severity="warning"} 1

@@ -10,7 +10,7 @@
 //! hrtimers   expired 41, off their CPU 30, foreign 16; watchdogs 19, off their CPU 15
 //! wake-ups   real-time 134, behind a softirq 125, with a delay 120: 1 us, 2 us ... 120 us
 //! taken away CPU 2: TIMER 2 of 0 ns; CPU 9: below
-//! lost 17; unreadable 1; events 489, counted by part below
+//! lost 17; unreadable 1; events 492, counted by part below
 //! ```
 
 use quietcore_explain::{Explain, ExplainOptions, Explanation};
@@ -43,7 +43,7 @@ pub(crate) fn options() -> ExplainOptions {
     }
 }
 
-/// Lines 1 to 491: 489 events, a mark of lost events, and a line that is not readable.
+/// Lines 1 to 494: 492 events, a mark of lost events, and a line that is not readable.
 pub(crate) fn text() -> String {
     let mut lines = Lines { text: String::new(), now_us: 10_000_000 };
     connections(&mut lines);
@@ -56,7 +56,7 @@ pub(crate) fn text() -> String {
     lines.text.push_str("gibberish\n");
     lines.now_us = 12_500_000;
     lines.add(0, "tracing_mark_write: the end");
-    assert_eq!(lines.text.lines().count(), 491);
+    assert_eq!(lines.text.lines().count(), 494);
     lines.text
 }
 
@@ -229,8 +229,8 @@ fn wakeups(lines: &mut Lines) {
 }
 
 /// On CPU 9 for 100 us an interrupt of a device, on which two of the processor lie for 7 and 9 us, of which
-/// the second one has a handler of 3 us on it that cannot be masked; and two softirqs of 20 and 30 us: 11
-/// events. On CPU 4, which is not isolated, the begin of one.
+/// the second one has a handler of 3 us on it that cannot be masked; two softirqs of 20 and 30 us; and 4 us
+/// of a work item that CPU 0 queued: 14 events. On CPU 4, which is not isolated, the begin of one.
 fn interruptions(lines: &mut Lines) {
     lines.add(4, "irq_handler_entry: irq=5 name=nvme0q1");
     for (later_us, event) in [
@@ -249,6 +249,11 @@ fn interruptions(lines: &mut Lines) {
         lines.now_us += later_us;
         lines.add(9, event);
     }
+    lines
+        .add(0, "workqueue_queue_work: work struct=00a1 function=vmstat_update workqueue=mm req_cpu=9 cpu=9");
+    lines.add(9, "workqueue_execute_start: work struct 00a1: function vmstat_update");
+    lines.now_us += 4;
+    lines.add(9, "workqueue_execute_end: work struct 00a1: function vmstat_update");
 }
 
 /// 41 expiries of 39 starts: 80 events.

@@ -48,6 +48,7 @@ fn event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
         b"irq_handler_entry" => device_interrupt(SpanStep::Entry, text),
         b"irq_handler_exit" => device_interrupt(SpanStep::Exit, text),
         b"nmi_handler" => nmi(text),
+        b"csd_queue_cpu" => call_queued(text),
         _ => Ok(system_interrupt(name).unwrap_or(Event::Unknown)),
     }
 }
@@ -114,6 +115,13 @@ fn ipi<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
         b"exit" => Ok(Event::IpiHandled { step: SpanStep::Exit, reason: in_brackets(text) }),
         _ => Ok(Event::Unknown),
     }
+}
+
+#[inline(never)]
+fn call_queued(text: &[u8]) -> Result<Event<'_>, Malformed> {
+    let mut fields = Fields::new(text);
+    let to = fields.cpu("cpu=")?;
+    Ok(Event::CallQueued { to, function: fields.function("func=").unwrap_or_default() })
 }
 
 /// The functions that `ipi_send_*` name.

@@ -1,0 +1,529 @@
+//! What took a CPU away from its tasks: interrupts, softirqs, callbacks of timers, work items and tasks that
+//! the CPU is not there for; for how long each time, and what had started it.
+//!
+//! They lie on top of each other: an interrupt comes in a softirq, a handler in an interrupt, all of them in
+//! a task. Each counts for the time in which nothing else was on top of it, so that all of a CPU's together
+//! are what it lost. One whose begin is not in the input is not counted; one whose end is not counts, and has
+//! no time. None is on top of itself: where a second one begins, the end of the first is missing. A mark of
+//! lost events ends all that are open on its CPU. A switch of tasks ends interrupts, which do not let it
+//! happen, and so has missed their ends; softirqs (on PREEMPT_RT), callbacks in them and work items go on
+//! when their task does. Counted of isolated CPUs; of all where none is, but for tasks and work items,
+//! which are no disturbance there.
+//!
+//! What had started it: for a timer, what its CPU was doing at the last start; for a softirq, at the last
+//! raise; for an interrupt that another CPU sent, at the last one of its kind to this CPU; for a task, at its
+//! waking; for a work item, when it was queued. See [`cause`].
+//!
+//! Source: Linux 6.12, kernel/trace/trace_osnoise.c, which takes the time of what comes on top off what is
+//! below in the same way. Deviation: from events of a recording, by name, softirqs by vector; and callbacks,
+//! work items and causes, which that tracer does not know.
+
+mod cause;
+mod near;
+mod row;
+mod source;
+mod stack;
+#[cfg(test)]
+mod tests;
+
+pub use near::RecordedMoment;
+
+pub(super) use cause::Initiator;
+
+use super::report::{Interruption, MomentReport};
+use cause::{CauseId, CauseTable, How};
+use near::{NearSpans, SpanEnd};
+use quietcore_core::{CpuId, CpuSet, Nanos};
+use quietcore_trace::{
+    Event, IdentityTable, InterruptContext, IpiPurpose, NameId, NameTable, Record, SoftirqStep, SpanStep,
+    SystemInterrupt, Task, WakeStep,
+};
+use row::Row;
+use source::{SOFTIRQS, Source, ThingKey, softirq};
+use stack::{Open, SpanStack};
+use std::collections::HashMap;
+
+/// So many rows are kept; what finds no room is counted under a name of its own, by CPU and source.
+const ROWS_MAX: usize = 2_048;
+/// So many work items, and so many tasks that were woken, are remembered.
+const STARTED_MAX: usize = 65_536;
+/// So many tasks at most are away from their CPU in the middle of something.
+const AWAY_MAX: usize = 4_096;
+
+/// Keys of the processor's interrupts that are named by a reason, and of what finds no room.
+const SENT: u64 = 1 << 32;
+const OTHERS: u64 = u64::MAX;
+/// A callback has one key on its CPU, as none is on top of another one.
+const CALLBACK: u64 = 0;
+
+/// What the kernel names where a function of another queue is to be called.
+const CALLS_A_QUEUE: &[u8] = b"generic_smp_call_function_single_interrupt";
+
+/// The function that a timer calls, by the kind of timer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum CallbackOf {
+    Wheel(NameId),
+    HighResolution(NameId),
+}
+
+/// The kinds of interrupts that one CPU sends to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ipi {
+    Reschedule,
+    CallOne,
+    CallSeveral,
+    /// To itself.
+    Work,
+}
+
+/// What started something, after so many marks of lost events: once there is another one, it is not known
+/// any more whether that has begun.
+#[derive(Clone, Copy, Debug)]
+struct Started<T> {
+    what: T,
+    marks: u64,
+}
+
+impl<T> Started<T> {
+    /// If no events were lost since.
+    fn known(self, marks: u64) -> Option<T> {
+        (self.marks == marks).then_some(self.what)
+    }
+}
+
+/// An interrupt that is on its way.
+#[derive(Clone, Copy, Debug)]
+struct SentIpi {
+    by: Initiator,
+    function: Option<NameId>,
+}
+
+/// What begins: what it is, where it is counted, how it is called, and why.
+#[derive(Clone, Copy, Debug)]
+struct BegunThing {
+    key: ThingKey,
+    row: ThingKey,
+    name: NameId,
+    cause: Option<CauseId>,
+}
+
+/// What is known of one CPU.
+#[derive(Debug, Default)]
+struct CpuSpans {
+    open: SpanStack,
+    rows: HashMap<ThingKey, usize>,
+    /// The last raise of each softirq.
+    raised: [Option<Started<Initiator>>; SOFTIRQS.len()],
+    /// The last one of each kind.
+    sent: [Option<Started<SentIpi>>; 4],
+    /// The last function that was queued for it, and by which CPU.
+    queued: Option<Started<(CpuId, NameId)>>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct InterruptionCounts {
+    isolated: CpuSet,
+    cpus: Vec<CpuSpans>,
+    rows: Vec<Row>,
+    causes: CauseTable,
+    works: IdentityTable<Started<Initiator>>,
+    woken: IdentityTable<Started<Initiator>>,
+    /// What tasks were in the middle of when they lost their CPU.
+    away: HashMap<(CpuId, i32), Started<Vec<Open>>>,
+    /// How many marks of lost events there were.
+    marks: u64,
+    /// Whether ends of timers' and of high-resolution timers' callbacks are in the input.
+    ends: [bool; 2],
+    near: Option<NearSpans>,
+}
+
+impl InterruptionCounts {
+    /// Nothing yet; what is open around a moment is kept, if one is asked for.
+    pub(super) fn new(isolated: CpuSet, at: Option<RecordedMoment>) -> Self {
+        Self {
+            isolated,
+            cpus: Vec::new(),
+            rows: Vec::new(),
+            causes: CauseTable::default(),
+            works: IdentityTable::new(STARTED_MAX),
+            woken: IdentityTable::new(STARTED_MAX),
+            away: HashMap::new(),
+            marks: 0,
+            ends: [false; 2],
+            near: at.map(NearSpans::new),
+        }
+    }
+
+    /// How often a cause was forgotten, or had no room.
+    pub(super) fn causes_missed(&self) -> u64 {
+        self.causes.overflowed() + self.works.evicted() + self.woken.evicted()
+    }
+
+    /// Takes any event but a mark of lost ones and the begin of a timer's callback.
+    pub(super) fn take(&mut self, record: &Record<'_>, names: &mut NameTable) {
+        match &record.event {
+            Event::DeviceInterrupt { step: SpanStep::Entry, number, name } => {
+                // Devices may share an interrupt: each handler has a row.
+                let name = names.number(&[number.to_string().as_bytes(), b" ", name].concat());
+                let row = (Source::Device, u64::from(name.get()));
+                self.begin(record, BegunThing { key: (Source::Device, *number), row, name, cause: None });
+            }
+            Event::DeviceInterrupt { step: SpanStep::Exit, number, .. } => {
+                self.end(record, (Source::Device, *number));
+            }
+            Event::SystemInterrupt { step, interrupt } => {
+                let key = (Source::Processor, *interrupt as u64);
+                match step {
+                    SpanStep::Entry => {
+                        let name = names.number(interrupt.name().as_bytes());
+                        let cause = Ipi::of(*interrupt).and_then(|ipi| self.take_sent(record.cpu, &[ipi]));
+                        self.begin(record, BegunThing { key, row: key, name, cause });
+                    }
+                    SpanStep::Exit => self.end(record, key),
+                }
+            }
+            Event::IpiHandled { step, reason } => {
+                let name = names.number(reason);
+                let key = (Source::Processor, SENT + u64::from(name.get()));
+                match step {
+                    SpanStep::Entry => {
+                        let cause = Ipi::of_reason(reason).and_then(|ipis| self.take_sent(record.cpu, ipis));
+                        self.begin(record, BegunThing { key, row: key, name, cause });
+                    }
+                    SpanStep::Exit => self.end(record, key),
+                }
+            }
+            Event::Softirq { step, vector } => self.softirq(record, *step, *vector, names),
+            Event::NmiHandled { handler, took } => {
+                if self.is_counted(Source::Nmi, record.cpu) {
+                    let name = names.number(handler);
+                    let row = self.row(record.cpu, (Source::Nmi, u64::from(name.get())), name);
+                    self.rows[row].begin(None);
+                    self.rows[row].end(record, took.0, None);
+                    let since = Nanos(record.at.0.saturating_sub(took.0));
+                    let open = Open { since, ..Open::of(record, (Source::Nmi, 0), name, Some(row), None) };
+                    self.look(record.cpu, &open, Some(SpanEnd { at: record.at, own: took.0 }));
+                }
+                self.of(record.cpu).open.cover(took.0);
+            }
+            _ => self.take_start(record, names),
+        }
+    }
+
+    /// Takes what starts something elsewhere or later, and what that becomes.
+    fn take_start(&mut self, record: &Record<'_>, names: &mut NameTable) {
+        match &record.event {
+            Event::TimerExpireExit { .. } => self.end_callback(record, Source::Timer),
+            Event::HrtimerExpireExit { .. } => self.end_callback(record, Source::Hrtimer),
+            Event::IpiSendCpu { to, purpose } => {
+                let ipi = if *to == record.cpu { Ipi::Work } else { Ipi::sent_to_one(purpose) };
+                let sent = self.sent(record, *to, purpose, names);
+                self.of(*to).sent[ipi as usize] = Some(sent);
+            }
+            Event::IpiSendMask { to, purpose } => {
+                for cpu in to.iter() {
+                    self.send_to_one_of(record, cpu, purpose, names);
+                }
+            }
+            Event::CallQueued { to, function } => {
+                let function = names.number(function);
+                let queued = self.started((record.cpu, function));
+                self.of(*to).queued = Some(queued);
+            }
+            Event::SchedWake { step: WakeStep::Waking, task, .. } => {
+                let by = self.initiator(record, names);
+                self.woken.insert(u64::from(task.pid.unsigned_abs()), self.started(by));
+            }
+            Event::SchedSwitch { previous, next, .. } => {
+                self.switch(record, previous.pid, *next, names);
+            }
+            Event::WorkQueue { work, .. } => {
+                let by = self.initiator(record, names);
+                self.works.insert(*work, self.started(by));
+            }
+            Event::WorkStart { work, function } => {
+                let by = self.works.remove(*work).and_then(|by| by.known(self.marks));
+                let cause = by.and_then(|by| self.causes.chain(How::Queued, None, by));
+                let name = names.number(function);
+                let row = (Source::Work, u64::from(name.get()));
+                self.begin(record, BegunThing { key: work_key(record.task), row, name, cause });
+            }
+            Event::WorkEnd { .. } => self.end(record, work_key(record.task)),
+            _ => {}
+        }
+    }
+
+    /// A timer's callback begins; `armed_by` is what its CPU was doing at the timer's last start, if known.
+    pub(super) fn take_callback(
+        &mut self,
+        record: &Record<'_>,
+        callback: CallbackOf,
+        armed_by: Option<Initiator>,
+    ) {
+        let (source, name) = match callback {
+            CallbackOf::Wheel(function) => (Source::Timer, function),
+            CallbackOf::HighResolution(function) => (Source::Hrtimer, function),
+        };
+        let cause = armed_by.and_then(|by| self.causes.chain(How::Armed, None, by));
+        let row = (source, u64::from(name.get()));
+        self.begin(record, BegunThing { key: (source, CALLBACK), row, name, cause });
+    }
+
+    /// Events were lost on this CPU: nothing is open there, as far as is known, nor is what was started
+    /// anywhere and may have begun meanwhile.
+    pub(super) fn forget(&mut self, mark: &Record<'_>) {
+        self.of(mark.cpu).open.clear();
+        self.marks += 1;
+    }
+
+    fn started<T>(&self, what: T) -> Started<T> {
+        Started { what, marks: self.marks }
+    }
+
+    /// What the CPU of an event was doing then.
+    pub(super) fn initiator(&mut self, record: &Record<'_>, names: &mut NameTable) -> Initiator {
+        let cpu = record.cpu;
+        let ends = self.ends;
+        let may_be = |source| match source {
+            Source::Timer => ends[0],
+            Source::Hrtimer => ends[1],
+            Source::Task => false,
+            _ => true,
+        };
+        let pid = record.task.pid;
+        let within = self.of(cpu).open.within(record.context, may_be);
+        if let Some(open) = within.filter(|open| open.key.0 != Source::Work || open.key == work_key_of(pid)) {
+            return Initiator { cpu, source: open.key.0, name: open.name, cause: open.cause };
+        }
+        let source = match record.context {
+            Some(InterruptContext::Interrupt | InterruptContext::InterruptInSoftirq) => Source::Processor,
+            Some(InterruptContext::Nmi) => Source::Nmi,
+            Some(InterruptContext::Softirq) => Source::Softirq,
+            Some(InterruptContext::Task) | None => Source::Task,
+        };
+        let name = if source == Source::Task { record.task.comm } else { b"(unknown)" };
+        Initiator { cpu, source, name: names.number(name), cause: None }
+    }
+
+    fn of(&mut self, cpu: CpuId) -> &mut CpuSpans {
+        if self.cpus.len() <= cpu.index() {
+            self.cpus.resize_with(cpu.index() + 1, CpuSpans::default);
+        }
+        &mut self.cpus[cpu.index()]
+    }
+
+    fn softirq(&mut self, record: &Record<'_>, step: SoftirqStep, vector: u8, names: &mut NameTable) {
+        let key = (Source::Softirq, u64::from(vector));
+        match step {
+            SoftirqStep::Raise => {
+                let by = self.initiator(record, names);
+                let by = self.started(by);
+                if let Some(raised) = self.of(record.cpu).raised.get_mut(usize::from(vector)) {
+                    *raised = Some(by);
+                }
+            }
+            SoftirqStep::Entry => {
+                let raised = self.of(record.cpu).raised.get_mut(usize::from(vector));
+                let by = raised.and_then(Option::take).and_then(|by| by.known(self.marks));
+                let cause = by.and_then(|by| self.causes.chain(How::Raised, None, by));
+                self.begin(record, BegunThing { key, row: key, name: names.number(softirq(vector)), cause });
+            }
+            SoftirqStep::Exit => self.end(record, key),
+        }
+    }
+
+    /// One of several CPUs to which an interrupt is sent.
+    fn send_to_one_of(
+        &mut self,
+        record: &Record<'_>,
+        to: CpuId,
+        purpose: &IpiPurpose<'_>,
+        names: &mut NameTable,
+    ) {
+        let ipis = Ipi::of_reason(purpose.reason).unwrap_or(&[Ipi::CallSeveral]);
+        let (pending, marks) = (self.of(to).sent, self.marks);
+        let mut pending = ipis.iter().filter_map(|&ipi| pending[ipi as usize]?.known(marks));
+        let is_on_its_way = |sent: SentIpi| sent.by.cpu == record.cpu;
+        // Some processors have events of their own besides, which name no functions.
+        if purpose.reason.is_empty() || !pending.any(is_on_its_way) {
+            let sent = self.sent(record, to, purpose, names);
+            self.of(to).sent[ipis[0] as usize] = Some(sent);
+        }
+    }
+
+    /// What is sent, with what is to be called there, or what sends it.
+    fn sent(
+        &mut self,
+        record: &Record<'_>,
+        to: CpuId,
+        purpose: &IpiPurpose<'_>,
+        names: &mut NameTable,
+    ) -> Started<SentIpi> {
+        let by = self.initiator(record, names);
+        let queued = self.of(to).queued.take().and_then(|queued| queued.known(self.marks));
+        let queued = queued.filter(|(from, _)| *from == record.cpu);
+        let function = match purpose.callback {
+            b"" | b"0x0" => Some(purpose.callsite),
+            CALLS_A_QUEUE if queued.is_some() => None,
+            CALLS_A_QUEUE => Some(purpose.callsite),
+            callback => Some(callback),
+        };
+        let function = match function {
+            None => queued.map(|(_, function)| function),
+            Some(function) => (!function.is_empty()).then(|| names.number(function)),
+        };
+        self.started(SentIpi { by, function })
+    }
+
+    /// Why an interrupt of one of these kinds came; the next one has another cause.
+    fn take_sent(&mut self, cpu: CpuId, ipis: &[Ipi]) -> Option<CauseId> {
+        let of_cpu = self.of(cpu);
+        let mut sent = None;
+        for &ipi in ipis {
+            sent = sent.or(of_cpu.sent[ipi as usize].take());
+        }
+        let SentIpi { by, function } = sent?.known(self.marks)?;
+        self.causes.chain(How::Sent, function, by)
+    }
+
+    /// The CPU goes from one task to another.
+    fn switch(&mut self, record: &Record<'_>, previous: i32, next: Task<'_>, names: &mut NameTable) {
+        let mut interrupted = Vec::new();
+        while let Some((open, own)) = self.of(record.cpu).open.pop(record.at) {
+            let ended = SpanEnd { at: record.at, own };
+            let is_over = open.key.0 == Source::Task || open.key.0.is_of_a_task();
+            self.look(record.cpu, &open, is_over.then_some(ended));
+            match (open.key.0, open.row) {
+                (Source::Task, Some(row)) => self.rows[row].end(record, own, open.cause),
+                (source, _) if source.is_of_a_task() => interrupted.push(Open { before: own, ..open }),
+                _ => {}
+            }
+        }
+        if !interrupted.is_empty() && self.away.len() < AWAY_MAX {
+            self.away.insert((record.cpu, previous), self.started(interrupted));
+        }
+        let by = self.woken.remove(u64::from(next.pid.unsigned_abs()));
+        let by = by.and_then(|by| by.known(self.marks));
+        if next.pid != 0 && self.is_counted(Source::Task, record.cpu) {
+            let cause = by.and_then(|by| self.causes.chain(How::Woken, None, by));
+            let name = names.number(next.comm);
+            let row = (Source::Task, u64::from(name.get()));
+            let key = (Source::Task, u64::from(next.pid.unsigned_abs()));
+            self.begin(record, BegunThing { key, row, name, cause });
+        }
+        let goes_on = self.away.remove(&(record.cpu, next.pid)).and_then(|away| away.known(self.marks));
+        for open in goes_on.into_iter().flatten().rev() {
+            self.of(record.cpu).open.begin(Open { since: record.at, above: 0, ..open });
+        }
+    }
+
+    fn begin(&mut self, record: &Record<'_>, begun: BegunThing) {
+        let BegunThing { key, row, name, cause } = begun;
+        let is_counted = self.is_counted(key.0, record.cpu);
+        let row = is_counted.then(|| self.row(record.cpu, row, name));
+        if let Some(row) = row {
+            self.rows[row].begin(cause);
+        }
+        self.of(record.cpu).open.begin(Open::of(record, key, name, row, cause));
+    }
+
+    /// Whether it is asked what such things take from a CPU: from isolated ones, or from any where none is;
+    /// there tasks and work items are no disturbance.
+    fn is_counted(&self, source: Source, cpu: CpuId) -> bool {
+        let is_any = self.isolated.is_empty() && !matches!(source, Source::Task | Source::Work);
+        is_any || self.isolated.contains(cpu)
+    }
+
+    fn end(&mut self, record: &Record<'_>, key: ThingKey) {
+        let Some((open, own)) = self.of(record.cpu).open.end(key, record.at) else { return };
+        self.look(record.cpu, &open, Some(SpanEnd { at: record.at, own }));
+        if let Some(row) = open.row {
+            self.rows[row].end(record, own, open.cause);
+        }
+    }
+
+    fn look(&mut self, cpu: CpuId, open: &Open, ended: Option<SpanEnd>) {
+        if let Some(near) = &mut self.near {
+            near.take(cpu, open, ended);
+        }
+    }
+
+    fn end_callback(&mut self, record: &Record<'_>, source: Source) {
+        self.ends[usize::from(source == Source::Hrtimer)] = true;
+        self.end(record, (source, CALLBACK));
+    }
+
+    /// Where the row of a thing is; of one that finds no room, that of all such of its CPU and source.
+    fn row(&mut self, cpu: CpuId, key: ThingKey, name: NameId) -> usize {
+        if let Some(&row) = self.of(cpu).rows.get(&key) {
+            return row;
+        }
+        let is_full = self.rows.len() >= ROWS_MAX;
+        let (key, name) = if is_full { ((key.0, OTHERS), NameTable::OTHER) } else { (key, name) };
+        let new = self.rows.len();
+        let row = *self.of(cpu).rows.entry(key).or_insert(new);
+        if row == new {
+            self.rows.push(Row::new(cpu, key.0, name));
+        }
+        row
+    }
+
+    /// What was open around the moment that is asked for, and what still is.
+    pub(super) fn report_moment(&mut self, names: &NameTable) -> Option<MomentReport> {
+        let mut near = self.near.take()?;
+        for (cpu, spans) in self.cpus.iter().enumerate() {
+            let Ok(cpu) = CpuId::new(cpu as u64) else { continue };
+            spans.open.iter().for_each(|open| near.take(cpu, open, None));
+        }
+        Some(near.report(&self.causes, names))
+    }
+
+    /// All rows that `is_known` says the input can support, by CPU, source and name.
+    pub(super) fn report(&self, names: &NameTable, is_known: impl Fn(&str) -> bool) -> Vec<Interruption> {
+        let known = self.rows.iter().filter(|row| is_known(row.source.name()));
+        let mut rows: Vec<Interruption> = known.map(|row| row.report(&self.causes, names)).collect();
+        rows.sort_by(|one, two| (one.cpu, one.source, &one.name).cmp(&(two.cpu, two.source, &two.name)));
+        row::mark_own(&mut rows);
+        rows
+    }
+}
+
+fn work_key(worker: Task<'_>) -> ThingKey {
+    work_key_of(worker.pid)
+}
+
+fn work_key_of(pid: i32) -> ThingKey {
+    (Source::Work, u64::from(pid.unsigned_abs()))
+}
+
+impl Ipi {
+    /// What another CPU sends, or this one to itself.
+    fn of(interrupt: SystemInterrupt) -> Option<Self> {
+        Some(match interrupt {
+            SystemInterrupt::Reschedule => Self::Reschedule,
+            SystemInterrupt::CallFunction => Self::CallSeveral,
+            SystemInterrupt::CallFunctionSingle => Self::CallOne,
+            SystemInterrupt::IrqWork => Self::Work,
+            _ => return None,
+        })
+    }
+
+    /// The same in the words of kernels whose processors have no events of their own for each.
+    fn of_reason(reason: &[u8]) -> Option<&'static [Self]> {
+        Some(match reason {
+            b"Rescheduling interrupts" => &[Self::Reschedule],
+            b"Function call interrupts" => &[Self::CallSeveral, Self::CallOne],
+            b"IRQ work interrupts" => &[Self::Work],
+            _ => return None,
+        })
+    }
+
+    /// What is sent to one CPU: what names no function to call is for the scheduler.
+    fn sent_to_one(purpose: &IpiPurpose<'_>) -> Self {
+        match purpose.callback {
+            b"" | b"0x0" => Self::Reschedule,
+            _ => Self::CallOne,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Holds the interruptions of an isolated CPU against the kernel's own counts, and asks each IPI for its
+sender.
+
+    compare_proc.py QUIETCORE FOLDER      as root; exit 1 where something differs
+
+Records the last CPU for six seconds under a load that sends it interrupts, reads /proc/interrupts and
+/proc/softirqs twice meanwhile, cuts the recording at these two times, and explains that part. Counts may
+differ by 1 % and by 3: each of the two files takes a while to read.
+"""
+
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+# Rows of /proc/interrupts (x86), and the names that the events of the same interrupts have.
+PROCESSOR = {
+    "LOC": ["local_timer"],
+    "RES": ["reschedule"],
+    "CAL": ["call_function", "call_function_single"],
+    "TLB": ["call_function", "call_function_single"],
+    "IWI": ["irq_work"],
+}
+SENT = ["reschedule", "call_function", "call_function_single"]
+EVENT_TIME = re.compile(rb"\s(\d+)\.(\d+): \w+:")
+
+
+def counts(cpu):
+    """The kernel's own counts of one CPU, by source and name."""
+    counted = collections.Counter()
+    with open("/proc/interrupts", encoding="utf-8") as file:
+        column = file.readline().split().index(f"CPU{cpu}")
+        for line in file:
+            name, *values = line.split()
+            name = name.rstrip(":")
+            if len(values) <= column or not values[column].isdigit():
+                continue
+            if name.isdigit():
+                counted["device", name] += int(values[column])
+            elif name in PROCESSOR:
+                counted["processor", "+".join(PROCESSOR[name])] += int(values[column])
+    with open("/proc/softirqs", encoding="utf-8") as file:
+        column = file.readline().split().index(f"CPU{cpu}")
+        for line in file:
+            name, *values = line.split()
+            counted["softirq", name.rstrip(":")] += int(values[column])
+    return counted
+
+
+def explained(report, cpu):
+    """The same of a report."""
+    counted, sent, known = collections.Counter(), 0, 0
+    for row in report["interruptions"]:
+        source, name = row["source"], row["name"]
+        if row["cpu"] != cpu or source not in ("device", "processor", "softirq"):
+            continue
+        if source == "processor":
+            groups = ("+".join(names) for names in PROCESSOR.values() if name in names)
+            name = next(groups, name)
+        elif source == "device":
+            name = name.split()[0]
+        counted[source, name] += row["count"]
+        if row["name"] in SENT:
+            sent += row["count"]
+            known += sum(cause["count"] for cause in row["causes"])
+    return counted, sent, known
+
+
+def load(cpus):
+    """A load that interrupts all CPUs; what to end it with."""
+    if shutil.which("stress-ng"):
+        words = "--membarrier 1 --tlb-shootdown 1 --timer 1 --udp 1 --timeout 20s -q"
+        return subprocess.Popen(["stress-ng", *words.split()], stderr=subprocess.DEVNULL)
+    # Two processes that wake each other, each on a CPU of its own.
+    there, back = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.sched_setaffinity(0, {cpus[-1]})
+        while os.read(there[0], 1):
+            os.write(back[1], b"x")
+    pusher = os.fork()
+    if pusher == 0:
+        os.sched_setaffinity(0, {cpus[0]})
+        while True:
+            os.write(there[1], b"x")
+            os.read(back[0], 1)
+    return child, pusher
+
+
+def end(running):
+    if isinstance(running, tuple):
+        for pid in running:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+    else:
+        running.terminate()
+        running.wait()
+
+
+def snapshot(cpu):
+    """The kernel's counts, and when they were read."""
+    before = time.monotonic_ns()
+    counted = counts(cpu)
+    return counted, (before + time.monotonic_ns()) // 2
+
+
+def cut(recording, part, begin, until):
+    """Writes the header, and the events between two times."""
+    with open(recording, "rb") as whole, open(part, "wb") as out:
+        for line in whole:
+            match = EVENT_TIME.search(line)
+            if match is None or line.startswith(b"#"):
+                out.write(line)
+                continue
+            nanos = int(match.group(1)) * 10**9 + int(match.group(2).ljust(9, b"0")[:9])
+            if begin <= nanos <= until:
+                out.write(line)
+
+
+def main(quietcore, folder):
+    cpus = sorted(os.sched_getaffinity(0))
+    cpu = cpus[-1]
+    recording, part = os.path.join(folder, "proc.txt"), os.path.join(folder, "part.txt")
+    running = load(cpus)
+    try:
+        record = [quietcore, "record", recording, "--for", "6s", "--isolated", str(cpu)]
+        recorder = subprocess.Popen(record, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(3)
+        first, begin = snapshot(cpu)
+        time.sleep(2)
+        second, until = snapshot(cpu)
+        if recorder.wait() != 0:
+            print("compare_proc: nothing was recorded")
+            return 1
+    finally:
+        end(running)
+    cut(recording, part, begin, until)
+    explain = [quietcore, "explain", part, "--json"]
+    report = json.loads(subprocess.run(explain, stdout=subprocess.PIPE, check=True).stdout)
+    ours, sent, known = explained(report, cpu)
+    failed = report["lost_events"] > 0
+    for key in sorted(set(ours) | set(second)):
+        kernel, count = second[key] - first[key], ours[key]
+        is_same = abs(kernel - count) <= 3 + kernel // 100
+        failed |= not is_same
+        if kernel or count:
+            print(f"{' ' if is_same else '!'} CPU {cpu} {key[0]} {key[1]}: kernel {kernel}, explain {count}")
+    print(f"  interrupts of other CPUs: {sent}, with a sender {known}")
+    # One that was sent before the part begins has no sender in it.
+    return 1 if failed or sent < 100 or sent - known > 1 + sent // 1000 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

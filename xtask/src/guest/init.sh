@@ -1,0 +1,86 @@
+#!/bin/busybox sh
+# First process of a guest of `cargo xtask guest`: loads the machine, runs quietcore in it and says what
+# came of it, a line per check, to the first virtio port; recordings go to the second one as a tar. From the
+# kernel's command line: quietcore.pulls=1 where isolated CPUs of this kernel pull timers.
+busybox=/bin/busybox
+$busybox mkdir -p /sbin /usr/bin /tmp /dev /proc /sys /kept
+$busybox --install -s /bin
+export PATH=/bin
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t devtmpfs none /dev
+mount -t tracefs none /sys/kernel/tracing
+exec 3>"$(echo /dev/vport*p1)"
+pulls=$(sed -n 's/.*quietcore\.pulls=\([01]\).*/\1/p' /proc/cmdline)
+isolated=$(cat /sys/devices/system/cpu/isolated)
+
+say() { echo "$*" >&3; echo "guest: $*"; }
+check() { # NAME CODE COMMAND...: the command ends with the code
+    local name=$1 expected=$2 code
+    shift 2
+    "$@" >/tmp/out 2>&1
+    code=$?
+    if [ "$code" -eq "$expected" ]; then
+        say "ok $name"
+    else
+        say "FAIL $name: exit code $code"
+        sed 's/^/  /' /tmp/out >&3
+    fi
+}
+# Three programs on each housekeeping CPU whose threads sleep on timers of the wheel, and a busy isolated CPU.
+sleepers() {
+    for cpu in 0 8; do
+        for program in 1 2 3; do
+            taskset -c $cpu xtask guest-load sleep 4 400 "$cpu$program" &
+        done
+    done
+}
+burn() {
+    taskset -c 1 xtask guest-load burn &
+    burner=$!
+}
+ran_timers() { [ "$(grep -c timer_expire_entry "$1")" -gt 100 ]; }
+cheap() { # FILE: each CPU was kept awake for less than 1.5 % of it
+    tr -d ' ,' <"$1" | awk -F: '
+        /"duration_ns"/ { all = $2 }
+        /"cpu_ns"/ { seen++; if ($2 > all * 0.015) dear = 1; print $2 / all }
+        END { exit dear || seen != 2 }'
+}
+
+say "Linux $(uname -r), isolated $isolated"
+sleepers
+sleep 1
+burn
+sleep 1
+quietcore record /kept/plain.txt --for 5s --json >/kept/plain.record.json 2>&1
+check "timers ran while it recorded" 0 ran_timers /kept/plain.txt
+quietcore explain /kept/plain.txt --json >/kept/plain.json
+check "its timers are the wheel's" 0 quietcore verify /kept/plain.txt
+quietcore --live 4s --json >/kept/checkup.json 2>/tmp/out
+if [ "$pulls" = 1 ]; then
+    check "a recording shows others' timers on isolated CPUs" 1 \
+        quietcore explain /kept/plain.txt --fail-on 'foreign>5'
+    check "so does a live one" 1 quietcore explain --live 4s --fail-on 'foreign>5'
+    check "so does the check-up" 0 grep -q foreign-timers-pulled /kept/checkup.json
+    # An awake migrator is never replaced, so the load begins anew.
+    kill "$burner"
+    sleep 1
+    quietcore keep-awake --for 9s --json >/kept/awake.json 2>/tmp/out &
+    keeper=$!
+    sleep 1
+    burn
+    sleep 1
+    quietcore record /kept/awake.txt --for 5s --json >/kept/awake.record.json 2>&1
+    wait $keeper
+    check "timers ran beside keep-awake" 0 ran_timers /kept/awake.txt
+    check "none of them on an isolated CPU of others" 0 \
+        quietcore explain /kept/awake.txt --fail-on 'foreign>0'
+    check "keep-awake takes less than 1.5 % of a CPU" 0 cheap /kept/awake.json
+else
+    check "no timer of others runs on isolated CPUs" 0 quietcore explain /kept/plain.txt --fail-on 'pulled>0'
+    check "keep-awake is of no use, and says so" 2 quietcore keep-awake --for 1s
+fi
+tar -c -C /kept . >"$(echo /dev/vport*p2)"
+say "END"
+sync
+poweroff -f

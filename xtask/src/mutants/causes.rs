@@ -1,0 +1,179 @@
+//! Mutants of what takes CPUs away, and why: spans on top of each other, tasks, causes and their chains.
+
+use super::killer::Killer::Test;
+use super::killer::Mutant;
+use super::killer::Suite::ExplainUnits;
+
+const COUNTS: &str = "crates/explain/src/figures/interruptions/mod.rs";
+const CAUSE: &str = "crates/explain/src/figures/interruptions/cause.rs";
+const NEAR: &str = "crates/explain/src/figures/interruptions/near.rs";
+const ROW: &str = "crates/explain/src/figures/interruptions/row.rs";
+const SOURCE: &str = "crates/explain/src/figures/interruptions/source.rs";
+const STACK: &str = "crates/explain/src/figures/interruptions/stack.rs";
+
+macro_rules! killed_by {
+    ($test:literal) => {
+        &[Test(ExplainUnits, concat!("figures::interruptions::tests::", $test))]
+    };
+}
+
+pub(super) const CAUSES: &[Mutant] = &[
+    Mutant {
+        name: "below-with-what-is-above",
+        rule: "each counts for the time in which nothing was on top of it",
+        file: STACK,
+        right: "below.above = below.above.saturating_add(nanos);",
+        wrong: "below.above = below.above.max(nanos.min(1));",
+        killers: killed_by!("what_is_on_top_is_not_counted_below"),
+    },
+    Mutant {
+        name: "time-away-counts",
+        rule: "what goes on with its task has no time while it is away",
+        file: COUNTS,
+        right: "Open { since: record.at, above: 0, ..open }",
+        wrong: "Open { above: 0, ..open }",
+        killers: killed_by!("a_task_goes_on_with_what_it_was_in"),
+    },
+    Mutant {
+        name: "softirq-ends-with-a-switch",
+        rule: "a softirq that runs in a task goes on when the task does",
+        file: SOURCE,
+        right: "matches!(self, Self::Softirq | Self::Timer | Self::Work)",
+        wrong: "matches!(self, Self::Timer | Self::Work)",
+        killers: killed_by!("a_task_goes_on_with_what_it_was_in"),
+    },
+    Mutant {
+        name: "known-through-a-loss",
+        rule: "nothing that was started outlasts lost events",
+        file: COUNTS,
+        right: "(self.marks == marks).then_some(self.what)",
+        wrong: "(self.marks <= marks).then_some(self.what)",
+        killers: killed_by!("nothing_outlasts_lost_events"),
+    },
+    Mutant {
+        name: "kernels-thread-owns-a-cpu",
+        rule: "no thread of the kernel's own is what a CPU is there for",
+        file: ROW,
+        right: "row.total_ns.is_some() && !is_kernel_thread(row.name.as_bytes())",
+        wrong: "row.total_ns.is_some() && !is_kernel_thread(b\"\")",
+        killers: killed_by!("a_cpu_has_a_task_of_its_own"),
+    },
+    Mutant {
+        name: "work-where-nobody-asks",
+        rule: "without isolated CPUs tasks and work items disturb nobody",
+        file: COUNTS,
+        right: "!matches!(source, Source::Task | Source::Work)",
+        wrong: "!matches!(source, Source::Task)",
+        killers: killed_by!("isolated_cpus_are_watched_or_all"),
+    },
+    Mutant {
+        name: "callback-that-may-be-over",
+        rule: "a callback whose end is not recorded starts nothing",
+        file: COUNTS,
+        right: "Source::Timer => ends[0],",
+        wrong: "Source::Timer => ends[0] || !ends[1],",
+        killers: killed_by!("what_starts_something_is_not_guessed"),
+    },
+    Mutant {
+        name: "within-another-context",
+        rule: "an event happened in what has its interrupt context",
+        file: STACK,
+        right: "open.context == context",
+        wrong: "open.context != Some(InterruptContext::Nmi)",
+        killers: killed_by!("what_starts_something_is_not_guessed"),
+    },
+    Mutant {
+        name: "work-of-another-worker",
+        rule: "a work item starts only what its own worker does",
+        file: COUNTS,
+        right: "open.key == work_key_of(pid)",
+        wrong: "open.key != work_key_of(0)",
+        killers: killed_by!("what_starts_something_is_not_guessed"),
+    },
+    Mutant {
+        name: "first-sender",
+        rule: "an interrupt has the last sender of its kind",
+        file: COUNTS,
+        right: "self.of(to).sent[ipi as usize] = Some(sent);",
+        wrong: "self.of(to).sent[ipi as usize].get_or_insert(sent);",
+        killers: killed_by!("an_interrupt_has_its_sender"),
+    },
+    Mutant {
+        name: "sender-for-ever",
+        rule: "the next interrupt has another sender",
+        file: COUNTS,
+        right: "sent.or(of_cpu.sent[ipi as usize].take())",
+        wrong: "sent.or(of_cpu.sent[ipi as usize])",
+        killers: killed_by!("an_interrupt_has_its_sender"),
+    },
+    Mutant {
+        name: "function-of-another-sender",
+        rule: "what is to be called was queued by the CPU that sends",
+        file: COUNTS,
+        right: ".filter(|(from, _)| *from == record.cpu)",
+        wrong: ".filter(|(from, _)| *from != to)",
+        killers: killed_by!("an_interrupt_has_its_sender"),
+    },
+    Mutant {
+        name: "functions-lost-to-a-reason",
+        rule: "an event that names only a reason does not replace one that names functions",
+        file: COUNTS,
+        right: "if purpose.reason.is_empty() || !sent.any(is_on_its_way) {",
+        wrong: "if purpose.reason.is_empty() || sent.all(is_on_its_way) {",
+        killers: killed_by!("an_interrupt_with_a_reason_has_its_sender"),
+    },
+    Mutant {
+        name: "raised-for-ever",
+        rule: "a softirq has the last raise for its cause, once",
+        file: COUNTS,
+        right: "raised.and_then(Option::take).and_then",
+        wrong: "raised.and_then(|raised| *raised).and_then",
+        killers: killed_by!("a_cause_is_followed_to_the_task_that_began_it"),
+    },
+    Mutant {
+        name: "self-in-a-row",
+        rule: "what starts itself over and over is one link",
+        file: CAUSE,
+        right: "if link.repeats(&self.link(id).0) {",
+        wrong: "if link == self.link(id).0 {",
+        killers: &[Test(
+            ExplainUnits,
+            "figures::interruptions::cause::tests::a_chain_does_not_grow_without_end",
+        )],
+    },
+    Mutant {
+        name: "chain-without-end",
+        rule: "a chain has four links at most",
+        file: CAUSE,
+        right: "link.by.cause = self.first(id, LINKS_MAX - 1);",
+        wrong: "link.by.cause = self.first(id, LINKS_MAX);",
+        killers: &[Test(
+            ExplainUnits,
+            "figures::interruptions::cause::tests::a_chain_does_not_grow_without_end",
+        )],
+    },
+    Mutant {
+        name: "kernel-threads-wait",
+        rule: "real-time threads of the kernel's own are not asked about",
+        file: "crates/explain/src/figures/interrupts.rs",
+        right: "if is_kernel_thread(task.comm) {",
+        wrong: "if is_kernel_thread(task.comm) && self.is_preempt_rt && task.pid < 0 {",
+        killers: &[Test(ExplainUnits, "figures::interrupts::tests::threads_of_the_kernel_are_apart")],
+    },
+    Mutant {
+        name: "near-and-far",
+        rule: "what began after a moment was not open then",
+        file: NEAR,
+        right: "open.since.0 <= until &&",
+        wrong: "open.since.0 <= until.saturating_add(1) &&",
+        killers: killed_by!("what_was_open_around_a_moment_is_told"),
+    },
+    Mutant {
+        name: "near-and-over",
+        rule: "what ended before a moment was not open then",
+        file: NEAR,
+        right: "ended.at.0 >= from",
+        wrong: "ended.at.0.saturating_add(1) >= from",
+        killers: killed_by!("what_was_open_around_a_moment_is_told"),
+    },
+];
