@@ -94,8 +94,8 @@ pub(super) const CAUSES: &[Mutant] = &[
         name: "first-sender",
         rule: "an interrupt has the last sender of its kind",
         file: COUNTS,
-        right: "self.of(to).sent[ipi as usize] = Some(sent);",
-        wrong: "self.of(to).sent[ipi as usize].get_or_insert(sent);",
+        right: "self.of(*to).sent[ipi as usize] = Some(sent);",
+        wrong: "self.of(*to).sent[ipi as usize].get_or_insert(sent);",
         killers: killed_by!("an_interrupt_has_its_sender"),
     },
     Mutant {
@@ -118,8 +118,8 @@ pub(super) const CAUSES: &[Mutant] = &[
         name: "functions-lost-to-a-reason",
         rule: "an event that names only a reason does not replace one that names functions",
         file: COUNTS,
-        right: "if purpose.reason.is_empty() || !sent.any(is_on_its_way) {",
-        wrong: "if purpose.reason.is_empty() || sent.all(is_on_its_way) {",
+        right: "if purpose.reason.is_empty() || !pending.any(is_on_its_way) {",
+        wrong: "if purpose.reason.is_empty() || pending.all(is_on_its_way) {",
         killers: killed_by!("an_interrupt_with_a_reason_has_its_sender"),
     },
     Mutant {

@@ -10,8 +10,8 @@ use quietcore_trace::{Question, visible};
 /// Rows of isolated CPUs that are printed; the JSON has all of them.
 const CPU_ROWS_MAX: usize = 32;
 
-/// Rows of what took one isolated CPU away.
-const INTERRUPTIONS_MAX: usize = 4;
+/// Rows of what took one isolated CPU away, at least and at most: the fewer CPUs, the more.
+const INTERRUPTIONS: (usize, usize) = (4, 12);
 
 /// The whole explanation of `name`.
 pub(crate) fn explanation(page: &mut Page, name: &str, report: &Explanation, own: Option<&Own>) {
@@ -146,8 +146,9 @@ fn interruptions(page: &mut Page, report: &Explanation) {
     page.heading("What took isolated CPUs away from their tasks");
     page.line(&format!("  {:>4} {:>9} {:>9} {:>9} {:>9}  what", "CPU", "times", "in all", "p99", "longest"));
     rows.sort_by_key(|row| (row.cpu, std::cmp::Reverse((row.total_ns, row.count))));
-    let of_a_cpu = rows.chunk_by(|one, two| one.cpu == two.cpu);
-    let shown: Vec<_> = of_a_cpu.flat_map(|rows| rows.iter().take(INTERRUPTIONS_MAX)).collect();
+    let of_a_cpu: Vec<_> = rows.chunk_by(|one, two| one.cpu == two.cpu).collect();
+    let most = (CPU_ROWS_MAX / of_a_cpu.len()).clamp(INTERRUPTIONS.0, INTERRUPTIONS.1);
+    let shown: Vec<_> = of_a_cpu.into_iter().flat_map(|rows| rows.iter().take(most)).collect();
     let about = about(report);
     for row in shown.iter().take(CPU_ROWS_MAX) {
         let span =

@@ -56,7 +56,7 @@ fn everything_has_its_place() {
     report.warnings = vec!["One warning.".to_owned(), "Another one.".to_owned()];
     report.isolated_cpus = vec![row(1), row(9)];
     report.groups.estimated = true;
-    report.interruptions = [interruptions(1, 6), interruptions(9, 2)].concat();
+    report.interruptions = [interruptions(1, 14), interruptions(9, 2)].concat();
     let own = Own {
         interrupts_sent: 12,
         interrupts_by_cpu: [(1, 7), (10, 5)].into(),
