@@ -47,6 +47,26 @@ cheap() { # FILE: each CPU was kept awake for less than 1.5 % of it
         END { exit dear || seen != 2 }'
 }
 
+# Records without a reader beside it, which in an emulator is a load of its own: FILE.
+kernel_records() {
+    local tracing=/sys/kernel/tracing
+    echo 0 >$tracing/tracing_on
+    echo mono >$tracing/trace_clock
+    echo 8192 >$tracing/buffer_size_kb
+    echo >$tracing/trace
+    for event in timer:timer_start timer:timer_cancel timer:timer_expire_entry 'timer_migration:*'; do
+        echo "$event" >>$tracing/set_event
+    done
+    echo 1 >$tracing/tracing_on
+    sleep 5
+    echo 0 >$tracing/tracing_on
+    {
+        echo "# isolated: $isolated; nohz_full: -"
+        cat $tracing/trace
+    } >"$1"
+    echo >$tracing/set_event
+}
+
 say "Linux $(uname -r), isolated $isolated"
 sleepers
 sleep 1
@@ -55,7 +75,6 @@ sleep 1
 quietcore record /kept/plain.txt --for 5s --json >/kept/plain.record.json 2>&1
 check "timers ran while it recorded" 0 ran_timers /kept/plain.txt
 quietcore explain /kept/plain.txt --json >/kept/plain.json
-check "its timers are the wheel's" 0 quietcore verify /kept/plain.txt
 quietcore --live 4s --json >/kept/checkup.json 2>/tmp/out
 if [ "$pulls" = 1 ]; then
     check "a recording shows others' timers on isolated CPUs" 1 \
@@ -65,12 +84,12 @@ if [ "$pulls" = 1 ]; then
     # An awake migrator is never replaced, so the load begins anew.
     kill "$burner"
     sleep 1
-    quietcore keep-awake --for 9s --json >/kept/awake.json 2>/tmp/out &
+    quietcore keep-awake --for 8s --json >/kept/awake.json 2>/tmp/out &
     keeper=$!
     sleep 1
     burn
     sleep 1
-    quietcore record /kept/awake.txt --for 5s --json >/kept/awake.record.json 2>&1
+    kernel_records /kept/awake.txt
     wait $keeper
     check "timers ran beside keep-awake" 0 ran_timers /kept/awake.txt
     check "none of them on an isolated CPU of others" 0 \

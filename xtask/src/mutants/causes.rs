@@ -1,8 +1,9 @@
-//! Mutants of what takes CPUs away, and why: spans on top of each other, tasks, causes and their chains.
+//! Mutants of what takes CPUs away, and why: spans on top of each other, tasks, causes and their chains;
+//! and of what keeps housekeeping CPUs awake.
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::ExplainUnits;
+use super::killer::Suite::{CommandUnits, ExplainUnits};
 
 const COUNTS: &str = "crates/explain/src/figures/interruptions/mod.rs";
 const CAUSE: &str = "crates/explain/src/figures/interruptions/cause.rs";
@@ -175,5 +176,29 @@ pub(super) const CAUSES: &[Mutant] = &[
         right: "ended.at.0 >= from",
         wrong: "ended.at.0.saturating_add(1) >= from",
         killers: killed_by!("what_was_open_around_a_moment_is_told"),
+    },
+    Mutant {
+        name: "both-sleep",
+        rule: "a sleeper does not arm its timer in the tick in which its partner has",
+        file: "crates/cli/src/keep_awake/turn.rs",
+        right: "Some(other) if other == now => SleeperTurn::StayAwakeUntil(now + 1),",
+        wrong: "Some(other) if other > now => SleeperTurn::StayAwakeUntil(now + 1),",
+        killers: &[Test(CommandUnits, "keep_awake::turn::tests::two_sleepers_leave_no_gap")],
+    },
+    Mutant {
+        name: "awake-where-it-is-of-no-use",
+        rule: "kernels that do not pull, or not for isolated CPUs, need no CPU that is awake",
+        file: "crates/explain/src/keep_awake.rs",
+        right: "kernel.timer_model() != TimerModel::Pull)",
+        wrong: "kernel.timer_model() == TimerModel::Push)",
+        killers: &[Test(ExplainUnits, "keep_awake::tests::it_is_refused_where_it_is_of_no_use")],
+    },
+    Mutant {
+        name: "isolated-cpu-kept-awake",
+        rule: "a CPU that is isolated is not kept awake",
+        file: "crates/explain/src/keep_awake.rs",
+        right: "let usable = facts.housekeeping().difference(&isolated);",
+        wrong: "let usable = facts.online().difference(&isolated);",
+        killers: &[Test(ExplainUnits, "keep_awake::tests::each_group_with_a_housekeeping_cpu_has_one_awake")],
     },
 ];

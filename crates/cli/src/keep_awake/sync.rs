@@ -149,7 +149,7 @@ impl Sleeper {
                     counts.turns_put_right.fetch_add(1, Ordering::Relaxed);
                     let until = tick * self.tick_nanos + self.tick_nanos / SETTLED;
                     while monotonic_nanos() < until && !stop.load(Ordering::Relaxed) {
-                        std::hint::spin_loop();
+                        std::thread::yield_now(); // others that want the CPU keep it awake as well
                     }
                 }
             }
