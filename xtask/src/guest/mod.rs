@@ -26,7 +26,7 @@ const ISOLATED: &str = "1-7,9-15";
 const MACHINE: &str = "-accel tcg,thread=single -icount shift=2,sleep=off -cpu max -smp 16 -m 2048 -nographic \
                        -no-reboot -nodefaults -serial stdio -device virtio-serial-pci";
 
-/// `[--kernel VERSION_OR_IMAGE]...`: 6.12 and 6.19 where none is named.
+/// `[--kernel VERSION_OR_IMAGE]...`: 6.12 and 7.2 where none is named.
 pub(crate) fn command(words: &[&str]) -> ExitCode {
     let mut kernels = Vec::new();
     let mut rest = words;
@@ -39,7 +39,7 @@ pub(crate) fn command(words: &[&str]) -> ExitCode {
         return ExitCode::from(2);
     }
     if kernels.is_empty() {
-        kernels = vec!["6.12".to_owned(), "6.19".to_owned()];
+        kernels = vec!["6.12".to_owned(), "7.2".to_owned()];
     }
     exit_code("guest", run_all(&kernels))
 }
