@@ -151,7 +151,16 @@ fn check_sentences(report: &Explanation) {
     let is_sentence = |text: &String| !text.trim().is_empty() && !text.contains('\n');
     assert!(report.incomplete.iter().all(is_sentence), "{:?}", report.incomplete);
     assert!(report.warnings.iter().all(is_sentence), "{:?}", report.warnings);
-    let is_incomplete = report.lost_events > 0 || report.malformed.count > 0 || report.evicted > 0;
+    // What else a text can lack is no figure of its own; names of functions, where another kernel runs here.
+    let is_other = |reason: &String| {
+        ["functions have no names", "time runs back", " its header speaks of"]
+            .iter()
+            .any(|words| reason.contains(words))
+    };
+    let is_incomplete = report.lost_events > 0
+        || report.malformed.count > 0
+        || report.evicted > 0
+        || report.incomplete.iter().any(is_other);
     assert_eq!(report.incomplete.is_empty(), !is_incomplete, "{:?}", report.incomplete);
 }
 

@@ -94,7 +94,11 @@ fn image(folder: &Path, kernel: &str) -> Result<PathBuf, Failure> {
     let package = newest(&names, kernel)
         .ok_or_else(|| Failure::new(format!("apt knows no kernel {kernel} for amd64"), remedy))?;
     let unpacked = folder.join(&package);
-    if !unpacked.join("boot").is_dir() {
+    // Since 7.2 the image is in a package of its own, on which that of this name depends.
+    for package in [package.clone(), package.replacen("image", "binary", 1)] {
+        if unpacked.join("boot").is_dir() {
+            break;
+        }
         println!("guest: fetching {package}");
         let fetched = folder.join("fetched");
         create(&fetched)?;
