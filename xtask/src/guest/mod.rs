@@ -96,8 +96,8 @@ fn image(folder: &Path, kernel: &str) -> Result<PathBuf, Failure> {
     let unpacked = folder.join(&package);
     // Since 7.2 the image is in a package of its own, on which that of this name depends.
     for package in [package.clone(), package.replacen("image", "binary", 1)] {
-        if unpacked.join("boot").is_dir() {
-            break;
+        if let Some(image) = unpacked_image(&unpacked)? {
+            return Ok(image);
         }
         println!("guest: fetching {package}");
         let fetched = folder.join("fetched");
@@ -108,10 +108,31 @@ fn image(folder: &Path, kernel: &str) -> Result<PathBuf, Failure> {
             fs::remove_file(&file).map_err(|error| failed(&file, &error))?;
         }
     }
-    let is_image =
-        |path: &PathBuf| path.file_name().and_then(OsStr::to_str).unwrap_or("").starts_with("vmlinuz");
-    let found = files(&unpacked.join("boot"))?.into_iter().find(is_image);
-    found.ok_or_else(|| Failure::new(format!("{package} holds no kernel"), remedy))
+    unpacked_image(&unpacked)?.ok_or_else(|| Failure::new(format!("{package} holds no kernel"), remedy))
+}
+
+/// `boot/vmlinuz-VERSION`, or `usr/lib/modules/VERSION/vmlinuz`.
+fn unpacked_image(unpacked: &Path) -> Result<Option<PathBuf>, Failure> {
+    let boot = unpacked.join("boot");
+    let mut candidates = if boot.is_dir() { files(&boot)? } else { Vec::new() };
+    candidates.retain(|path| name_of(path).starts_with("vmlinuz"));
+    let modules = unpacked.join("usr/lib/modules");
+    if let Ok(folders) = fs::read_dir(modules) {
+        candidates.extend(folders.filter_map(|folder| Some(folder.ok()?.path().join("vmlinuz"))));
+    }
+    Ok(candidates.into_iter().find(|path| path.is_file()))
+}
+
+fn name_of(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+/// The version that an image's name has, or its folder.
+fn version_of(image: &Path) -> &str {
+    match name_of(image).strip_prefix("vmlinuz-") {
+        Some(version) => version,
+        None => image.parent().map_or("", name_of),
+    }
 }
 
 /// The newest package of this version: `linux-image-6.12.48-amd64`, or the same unsigned; for `6.12-rt`
@@ -134,12 +155,12 @@ fn newest(names: &str, version: &str) -> Option<String> {
 
 /// Whether isolated CPUs of this kernel pull the timers of others: 6.9 to 6.18.
 fn pulls(image: &Path) -> Result<bool, Failure> {
-    let name = image.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let mut numbers = name.trim_start_matches("vmlinuz-").split('.').map(str::parse::<u32>);
+    let version = version_of(image);
+    let mut numbers = version.split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => Ok((6, 9) <= (major, minor) && (major, minor) < (6, 19)),
         _ => Err(Failure::new(
-            format!("{name}: which kernel is it?"),
+            format!("{}: which kernel is it?", image.display()),
             "name the image as Debian does, vmlinuz-6.12.48-amd64",
         )),
     }
@@ -147,7 +168,7 @@ fn pulls(image: &Path) -> Result<bool, Failure> {
 
 /// Boots one and holds it against what it has to do.
 fn guest(workspace: &Workspace, folder: &Path, image: &Path, initrd: &Path) -> Result<(), Failure> {
-    let name = image.file_name().and_then(OsStr::to_str).unwrap_or("kernel");
+    let name = version_of(image);
     let here = folder.join(format!("run-{name}"));
     create(&here)?;
     let [said, kept, console] = ["said.txt", "kept.tar", "console.txt"].map(|file| here.join(file));
@@ -239,5 +260,6 @@ mod tests {
         let found = ["6.8.1-amd64", "6.9.0", "6.18.15+deb14", "6.19.2", "7.2.1", "x"]
             .map(|name| pulls(&format!("/b/vmlinuz-{name}")));
         assert_eq!(found, [Some(false), Some(true), Some(true), Some(false), Some(false), None]);
+        assert_eq!(super::pulls(Path::new("/usr/lib/modules/6.12.1-amd64/vmlinuz")).ok(), Some(true));
     }
 }
