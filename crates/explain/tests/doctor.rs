@@ -221,18 +221,7 @@ fn texts_name_cpus_and_commands() {
     let (what, why, change): (Part, Part, Part) = (|one| &one.what, |one| &one.why, |one| &one.change);
     for (host, id, part, words) in [
         ("telco-6.12", "isolated-pull-timers", what, "kernel 6.12.48-generic isolated CPUs 2-7,10-15"),
-        (
-            "telco-6.12",
-            "isolated-pull-timers",
-            change,
-            "taskset -c 0 nice -n 19 sh -c 'while :; do :; done' &",
-        ),
-        (
-            "telco-6.12",
-            "isolated-pull-timers",
-            change,
-            "taskset -c 8 nice -n 19 sh -c 'while :; do :; done' &",
-        ),
+        ("telco-6.12", "isolated-pull-timers", change, "$ quietcore keep-awake # keeps CPUs 0,8 awake"),
         ("telco-6.12", "isolated-pull-timers", why, "kernel.timer_migration=0 does not help"),
         ("telco-6.12", "irq-on-isolated", what, "3 interrupts reach isolated CPUs 2-3,10, 204 deliveries"),
         ("telco-6.12", "irq-on-isolated", what, "36 (eth0-TxRx-2), 37 (eth0-TxRx-3), 39 (xhci_hcd)"),

@@ -48,19 +48,18 @@ pub(super) fn isolated_pull_timers(facts: &Facts) -> Option<Finding> {
     )
 }
 
-/// One command per group of eight with a housekeeping CPU: that serves groups without one, too.
+/// A housekeeping CPU to keep awake in each group of eight that has one: that serves groups without one, too.
 fn awake_commands(facts: &Facts) -> String {
     let housekeeping = facts.housekeeping();
     let groups = facts.cpus.groups();
-    let awake = groups.iter().filter_map(|group| group.intersection(&housekeeping).first());
-    let commands: String =
-        awake.map(|cpu| format!("\n$ taskset -c {cpu} nice -n 19 sh -c 'while :; do :; done' &")).collect();
+    let awake: CpuSet = groups.iter().filter_map(|group| group.intersection(&housekeeping).first()).collect();
     let mut text = "Run a kernel from 6.19 on.".to_owned();
-    if !commands.is_empty() {
+    if !awake.is_empty() {
         text += &format!(
             "\nOr keep one housekeeping CPU awake in each group of eight that has one (groups counted in \
              ascending order per NUMA node); that serves the groups that have none, too. Start it before \
-             the isolated load, because an awake migrator is never replaced:{commands}"
+             the isolated load, because an awake migrator is never replaced:\n\
+             $ quietcore keep-awake # keeps CPUs {awake} awake"
         );
     }
     text

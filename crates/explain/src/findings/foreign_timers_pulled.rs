@@ -91,22 +91,16 @@ fn pullers(report: &Explanation) -> CountByNumber {
 /// A housekeeping CPU to keep awake in each group that has one: that serves groups without one, too.
 fn keep_awake(report: &Explanation) -> String {
     let isolated: CpuSet = report.isolated.parse().unwrap_or_default();
-    let groups = report.groups.cpus.iter().filter_map(|(group, list)| Some((group, list.parse().ok()?)));
-    let mut commands = groups.filter_map(|(group, cpus): (_, CpuSet)| {
-        let cpu = cpus.difference(&isolated).first()?;
-        Some(format!(
-            "$ taskset -c {cpu} nice -n 19 sh -c 'while :; do :; done' &   # group {group} (CPUs {cpus})"
-        ))
-    });
+    let groups = report.groups.cpus.values().filter_map(|list| list.parse().ok());
+    let awake: CpuSet = groups.filter_map(|cpus: CpuSet| cpus.difference(&isolated).first()).collect();
     let mut lines = Vec::new();
-    if let Some(first) = commands.next() {
+    if !awake.is_empty() {
         lines.push(
             "Keep one housekeeping CPU awake in each group that has one; that serves the groups that have \
              none, too. Start it before the isolated load (an awake migrator is never replaced):"
                 .to_owned(),
         );
-        lines.push(first);
-        lines.extend(commands);
+        lines.push(format!("$ quietcore keep-awake --isolated {isolated} # keeps CPUs {awake} awake"));
     } else {
         lines.push("No CPU of these groups is a housekeeping CPU that could be kept awake.".to_owned());
     }
