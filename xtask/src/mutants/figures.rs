@@ -135,7 +135,7 @@ pub(super) const EXPLAIN: &[Mutant] = &[
         rule: "the base is the one that the start names",
         file: TIMERS,
         right: "self.by_base.add(armed.base);",
-        wrong: "self.by_base.add(armed.on);",
+        wrong: "self.by_base.add(armed.by.cpu);",
         killers: FIELD,
     },
     Mutant {
