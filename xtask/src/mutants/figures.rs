@@ -119,7 +119,7 @@ pub(super) const EXPLAIN: &[Mutant] = &[
         rule: "a timer is pulled out of a base, wherever it was armed",
         file: TIMERS,
         right: "let pulled = expiry.ran_on != armed.base;",
-        wrong: "let pulled = expiry.ran_on != armed.on;",
+        wrong: "let pulled = expiry.ran_on != armed.by.cpu;",
         killers: FIELD,
     },
     Mutant {
