@@ -152,6 +152,7 @@ class Header:
     def __init__(self):
         self.kernel = None
         self.timer_migration = None
+        self.wall_clock = None
         self.lost = 0
         self.possible = None
         self.isolated = None
@@ -174,6 +175,9 @@ class Header:
         match = re.match(r"^# sysctl kernel timer_migration: (\d+)", line)
         if match:
             self.timer_migration = match.group(1) != "0"
+        match = re.match(r"^# wall clock: (\S+) at (\S+)", line)
+        if match:
+            self.wall_clock = nanoseconds(match.group(1)) - nanoseconds(match.group(2))
         match = re.match(r"^# lost events: (\d+)", line)
         if match:
             self.lost = max(self.lost, int(match.group(1)))
@@ -506,6 +510,8 @@ def report(counter, isolated):
         "isolated_at_ns": max(
             (at for cpu, (_, at) in counter.unavailable.items() if cpu in isolated), default=None
         ),
+        "begin_ns": counter.first,
+        "wall_clock_ns": header.wall_clock,
         "duration_ns": span,
         "events": sum(seen.values()),
         "lost_events": max(counter.lost, header.lost),
@@ -559,6 +565,7 @@ def report(counter, isolated):
         },
         "isolated_cpus": isolated_cpus(foreign, groups) if has_wheel else [],
         "interruptions": counter.interruptions.report(isolated, recorded.get),
+        "osnoise": counter.interruptions.report_noise(),
         # Which events have a meaning is the tool's word; how often each one was there is counted.
         "unknown_events": {name: count for name, count in seen.items() if not known_event(name)},
     }

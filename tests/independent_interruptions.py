@@ -39,6 +39,7 @@ REASONS = {
     "Function call interrupts": ["call_function", "call_function_single"],
     "IRQ work interrupts": ["irq_work"],
 }
+NOISE = {"irq_noise": "interrupt", "softirq_noise": "softirq", "thread_noise": "task", "nmi_noise": "nmi"}
 CALLS_A_QUEUE = "generic_smp_call_function_single_interrupt"
 CAUSES_MAX = 16
 STEPS_MAX = 4
@@ -53,7 +54,7 @@ def is_one(event):
     """Whether the event is needed here, and nowhere else."""
     others = "ipi_entry ipi_exit ipi_raise ipi_send_cpu ipi_send_cpumask csd_queue_cpu nmi_handler"
     ends = "softirq_raise timer_expire_exit hrtimer_expire_exit workqueue_execute_start workqueue_execute_end"
-    if event in f"{others} {ends} workqueue_queue_work".split():
+    if event in f"{others} {ends} workqueue_queue_work".split() or event in NOISE:
         return True
     return is_vector(event) or event.startswith("irq_handler_")
 
@@ -121,6 +122,7 @@ class Interruptions:
         self.works, self.woken = {}, {}  # identity or pid -> what the CPU was doing
         self.away = {}  # (cpu, pid) -> what that task is in the middle of
         self.ends = set()  # "timer", "hrtimer"
+        self.noise = {}  # (cpu, kind, name) -> [(took, now)], as the kernel's osnoise tracer says
 
     def lost(self, cpu):
         """Events of that CPU were lost."""
@@ -205,6 +207,10 @@ class Interruptions:
         handler = getattr(self, "on_" + name, None)
         if handler:
             handler(event, text)
+        elif name in NOISE:
+            thing, took = re.match(r"(.*)start \S+ duration (\d+) ns\s*$", text).groups()
+            row = (event["cpu"], NOISE[name], thing.strip().rpartition(":")[0])
+            self.noise.setdefault(row, []).append((int(took), event["now"]))
         elif is_vector(name):
             word, _, end = name.rpartition("_")
             self.step(event, end, ("processor", word), word, lambda: self.take_sent(event["cpu"], [word]))
@@ -320,6 +326,16 @@ class Interruptions:
         for begun in reversed(self.away.pop((cpu, pid), [])):
             begun.since, begun.above = event["now"], 0
             self.open.setdefault(cpu, []).append(begun)
+
+    def report_noise(self):
+        """A row per CPU, kind and name of what the osnoise tracer measured."""
+        rows = []
+        for (cpu, source, name), taken in sorted(self.noise.items()):
+            longest, at = max(taken)
+            row = {"cpu": cpu, "source": source, "name": name, "count": len(taken)}
+            total = sum(took for took, _ in taken)
+            rows.append({**row, "total_ns": total, "max_ns": longest, "max_at_ns": at})
+        return rows
 
     def report(self, isolated, is_known):
         """A row per CPU, source and name, of isolated CPUs or, where there are none, of all."""

@@ -202,7 +202,31 @@ else
     left_out "interruptions against /proc/interrupts" "it needs two CPUs of x86"
 fi
 
-# 8. The same through trace-cmd, only if asked for: trace-cmd resets the top-level tracing of the machine.
+# 8. A recording that waits for a spike: it ends with it, and the file shows it; without one there is none.
+last=$(($(nproc) - 1))
+"$quietcore" record "$folder/spike.txt.zst" --trigger 'gap>1us' --isolated "$last" --for 20s --json \
+    >"$folder/spike.json" 2>"$folder/err"
+check "a spike ends a recording, exit code 1" [ "$?" -eq 1 ]
+check "the file shows what took the CPU away then" python3 -c '
+import json, subprocess, sys
+quietcore, folder, cpu = sys.argv[1:]
+spike = json.load(open(folder + "/spike.json"))
+gap = spike["gap"]
+middle = (gap["from_ns"] + gap["until_ns"]) / 2e9
+words = ["explain", spike["file"], "--json", "--at", f"{middle:.9f}", "--around", "0us"]
+report = json.loads(subprocess.run([quietcore, *words], capture_output=True, check=True).stdout)
+spans = [span for span in report["at"]["spans"] if span["cpu"] == int(cpu)]
+longest = gap["until_ns"] - gap["from_ns"]
+kept = report["begin_ns"] <= gap["from_ns"] and report["events"] == spike["events"]
+clock = abs(report["wall_clock_ns"] + report["begin_ns"] - __import__("time").time_ns()) < 120e9
+sys.exit(not spans or longest <= 1000 or gap["cpu"] != int(cpu) or not kept or not clock)
+' "$quietcore" "$folder" "$last"
+"$quietcore" record "$folder/none.txt" --trigger 'gap>9s' --isolated "$last" --for 2s >"$folder/out" 2>&1
+check "without a spike the exit code is 0" [ "$?" -eq 0 ]
+check "and there is no file" [ ! -e "$folder/none.txt" ]
+check "nothing is left after it, too" same_instances
+
+# 9. The same through trace-cmd, only if asked for: trace-cmd resets the top-level tracing of the machine.
 # crates/explain/tests/explain.rs holds a recording made this way against cyclictest's counts, on any machine.
 if [ "${QUIETCORE_TRACE_CMD:-0}" = 1 ]; then
     events="-e hrtimer_start -e hrtimer_expire_entry -e timer_start -e timer_expire_entry"

@@ -3,7 +3,7 @@
 use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::host;
-use crate::live::{Own, Request, Session, TracepointChoice};
+use crate::live::{Own, Request, Session, TracepointChoice, room};
 use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::{Display, read_so_far};
@@ -96,7 +96,7 @@ fn explain_reader(
     display.clear();
     reader::refuse_empty(path, reader.tally())?;
     let partial = left_out(reader.header(), &isolated);
-    sinks.finish(reader.tally(), reader.unknown_events(), |report| report.warnings.extend(partial))
+    sinks.finish(reader.tally(), reader.unknown_events(), None, |report| report.warnings.extend(partial))
 }
 
 /// Says where a recording lacks events of the CPUs that are asked about: their interruptions are not all
@@ -139,7 +139,7 @@ fn request(args: &ExplainArgs, span: Duration, facts: &Facts) -> Request {
     let isolated = live_options(args, facts).isolated;
     let housekeeping = facts.housekeeping().difference(&isolated);
     let choice = TracepointChoice::Of(questions(args));
-    Request { span, choice, buffer_kib: args.buffer, housekeeping, isolated, bytes_max: None }
+    Request { span, choice, buffer_kib: args.buffer, housekeeping, isolated, bytes_max: None, trigger: None }
 }
 
 /// The isolated set: `--isolated`, else the host's.
@@ -167,6 +167,7 @@ pub(crate) fn record_host(
         housekeeping: facts.housekeeping(),
         isolated: options.isolated.clone(),
         bytes_max: None,
+        trigger: None,
     };
     record(&request, options, SinkFiles::default(), interrupt)
 }
@@ -188,10 +189,11 @@ fn record(
             request.span
         )));
     }
+    let lossless = recorded.lossless_kib.map(|kib| format!("of the events that were lost: {}", room(kib)));
     let (warning, incomplete) = (recorded.warning(), recorded.incomplete);
-    let report = sinks.finish(&recorded.tally, recorded.unknown, |report| {
+    let report = sinks.finish(&recorded.tally, recorded.unknown, recorded.own.as_ref(), |report| {
         report.warnings.extend(warning);
-        report.incomplete.extend(incomplete);
+        report.incomplete.extend(incomplete.into_iter().chain(lossless));
     })?;
     let explanation = LiveExplanation::new(report, Vec::new(), recorded.own);
     Ok((explanation, recorded.interrupted))
@@ -211,6 +213,7 @@ fn recorded_options(header: &Header) -> ExplainOptions {
         kernel: header.kernel.clone(),
         cpu_count: header.cpu_count,
         timer_migration: header.timer_migration,
+        wall_clock: header.wall_clock,
         ..ExplainOptions::default()
     }
 }
@@ -225,7 +228,9 @@ fn options(
     let mut options = options_of_file(args.isolated.as_ref(), path, header, host)?;
     options.kernel = kernel_option(args)?.or(options.kernel);
     options.identities_max = args.max_identities;
-    options.at = args.at.map(|at| RecordedMoment { at, around: args.around });
+    if let Some(at) = args.at {
+        options.at = Some(RecordedMoment { at: at.recorded(path, header)?, around: args.around });
+    }
     Ok(options)
 }
 

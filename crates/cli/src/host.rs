@@ -1,6 +1,7 @@
 //! What the running host says about itself, as far as an explanation needs it.
 
 use crate::error::CliError;
+use crate::wall_clock;
 use quietcore_core::CpuSet;
 use quietcore_explain::{ExplainOptions, Facts};
 use std::path::Path;
@@ -59,6 +60,7 @@ pub(crate) fn options(facts: &Facts) -> ExplainOptions {
         kernel: facts.kernel().cloned(),
         cpu_count: facts.possible().iter().last().map(|cpu| cpu.index() as u16 + 1),
         timer_migration: facts.timer_migration(),
+        wall_clock: Some(wall_clock::now()),
         ..ExplainOptions::default()
     }
 }

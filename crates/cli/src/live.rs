@@ -4,14 +4,16 @@
 use crate::args::DEFAULT_BUFFER_KIB;
 use crate::error::CliError;
 use crate::host;
-use crate::kept::{Kept, KeptText};
+use crate::kept::{Kept, KeptText, WaitingText};
 use crate::output::say;
 use crate::progress::Display;
 use crate::signals::SignalFlag;
+use crate::trigger::{Trigger, TriggerRequest};
 use crate::typed::program_as_root;
-use quietcore_core::{CpuId, CpuSet};
+use quietcore_core::{CpuId, CpuSet, Nanos};
+use quietcore_explain::Gap;
 use quietcore_trace::live::{
-    BufferCounts, LiveError, LiveText, OwnDisturbance, Recording, Tracefs, go_before_others,
+    BUFFER_KIB_MAX, BufferCounts, LiveError, LiveText, OwnDisturbance, Recording, Tracefs, go_before_others,
     recorded_tracepoints, run_on, tracepoints,
 };
 use quietcore_trace::{Event, Progress, Question, Record, Tally, TraceReader};
@@ -29,6 +31,10 @@ const LINES_PER_TURN: u64 = 50_000;
 const TRIAL: Duration = Duration::from_secs(1);
 /// Buffers get this part of the memory that is available at most: an eighth.
 const MEMORY_SHARE: u64 = 8;
+/// So long it goes on after what triggered its end, so that what was open then has an end.
+const AFTER_TRIGGER: Duration = Duration::from_millis(100);
+/// Events are read so long after they happened, at most.
+const READ_WITHIN: Duration = Duration::from_millis(500);
 
 /// What to record.
 #[derive(Debug)]
@@ -43,6 +49,8 @@ pub(crate) struct Request {
     pub(crate) isolated: CpuSet,
     /// Where a file that is kept ends the recording.
     pub(crate) bytes_max: Option<u64>,
+    /// What ends it, too; a file has what was before that alone.
+    pub(crate) trigger: Option<TriggerRequest>,
 }
 
 /// Which tracepoints to switch on.
@@ -67,6 +75,20 @@ pub(crate) struct LiveRecording {
     pub(crate) file: Option<KeptText>,
     /// The file was full before the time was over.
     pub(crate) is_full: bool,
+    /// What triggered the end.
+    pub(crate) triggered: Option<Triggered>,
+    /// The KiB of a buffer that would have lost nothing, if events were lost.
+    pub(crate) lossless_kib: Option<u64>,
+}
+
+/// What ended a recording, and what is kept of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Triggered {
+    pub(crate) gap: Gap,
+    /// When the first event that is kept happened.
+    pub(crate) kept_from: Option<Nanos>,
+    /// How many events are kept.
+    pub(crate) events: u64,
 }
 
 impl LiveRecording {
@@ -95,6 +117,8 @@ pub(crate) struct Session {
     interrupt: SignalFlag,
     deadline: Instant,
     bytes_max: Option<u64>,
+    trigger: Option<Trigger>,
+    triggered: Option<Triggered>,
     /// What we did to the machine is in it.
     is_whole: bool,
 }
@@ -132,12 +156,16 @@ impl Session {
         if text.is_the_kernels() {
             say(SLOW_TEXT);
         }
-        let reader = TraceReader::new(Kept::new(text, file));
+        let waiting = request.trigger.map(|trigger| WaitingText::new(trigger.before + READ_WITHIN));
+        let trigger = request.trigger.map(|trigger| Trigger::new(trigger, &request.isolated));
+        let reader = TraceReader::new(Kept::new(text, file, waiting));
         say(&format!("recording for {:?} (Ctrl-C ends it early)", request.span));
         let (began, bytes_max) = (Instant::now(), request.bytes_max);
         let is_whole = request.buffer_kib.is_some() || try_out(&recording, request.span, interrupt)?;
         let deadline = if is_whole { began } else { Instant::now() } + request.span;
-        Ok(Self { reader, recording, interrupt: interrupt.clone(), deadline, bytes_max, is_whole })
+        let interrupt = interrupt.clone();
+        let triggered = None;
+        Ok(Self { reader, recording, interrupt, deadline, bytes_max, trigger, triggered, is_whole })
     }
 
     /// Names of the events that are on.
@@ -156,20 +184,24 @@ impl Session {
             seen.take(record);
             visit(record);
         };
-        let mut display = Display::new();
+        let (mut display, began) = (Display::new(), Instant::now());
         while !self.interrupt.arrived() && Instant::now() < self.deadline && !self.is_full() {
             if self.turn(visit)? == Progress::Waiting {
                 let left = self.deadline.saturating_duration_since(Instant::now());
                 pause(left.min(PAUSE));
             }
+            self.look_at_trigger()?;
             let left = self.deadline.saturating_duration_since(Instant::now()).as_secs();
-            display.show(|| how_far(left, self.reader.tally()));
+            display.show(|| how_far(left, began.elapsed(), self.reader.tally()));
         }
         self.recording.stop().map_err(live_error)?;
+        let stopped = self.recording.counts().map_err(live_error)?;
+        let lossless_kib = self.recording.lossless_kib(&stopped).map_err(live_error)?;
         let is_full = self.is_full();
         self.reader.source_mut().source_mut().recording_stopped();
         while self.turn(visit)? == Progress::Paused {}
         display.clear();
+        let events = self.reader.source_mut().lines();
         let counts = self.recording.counts().map_err(live_error)?;
         let tally = with_losses(self.reader.tally(), counts.iter().map(|(_, counts)| counts.lost).sum());
         let unknown = self.reader.unknown_events();
@@ -184,14 +216,33 @@ impl Session {
             incomplete: seen.missing(&counts),
             file,
             is_full,
+            triggered: self.triggered.map(|triggered| Triggered { events, ..triggered }),
+            lossless_kib,
         })
     }
 
     fn turn(&mut self, visit: &mut dyn FnMut(&Record<'_>)) -> Result<Progress, CliError> {
-        self.reader.read(LINES_PER_TURN, visit).map_err(|error| match self.reader.source_mut().take_file() {
+        let Self { reader, trigger, .. } = self;
+        let visit = &mut |record: &Record<'_>| {
+            if let Some(trigger) = trigger {
+                trigger.take(record);
+            }
+            visit(record);
+        };
+        reader.read(LINES_PER_TURN, visit).map_err(|error| match reader.source_mut().take_file() {
             Err(not_kept) => not_kept,
             Ok(_) => CliError::Read(PathBuf::from("the kernel's buffers"), error),
         })
+    }
+
+    /// If what is waited for has happened, what was read lately is kept, and the end is near.
+    fn look_at_trigger(&mut self) -> Result<(), CliError> {
+        if let (None, Some(gap)) = (&self.triggered, self.trigger.as_ref().and_then(Trigger::gap)) {
+            let kept_from = self.reader.source_mut().keep_waiting()?;
+            self.triggered = Some(Triggered { gap, kept_from, events: 0 });
+            self.deadline = self.deadline.min(Instant::now() + AFTER_TRIGGER);
+        }
+        Ok(())
     }
 
     /// Whether the file is as long as it may be.
@@ -274,8 +325,19 @@ fn what_it_will_do(request: &Request, tracepoints: usize, running_on: &CpuSet) -
     )
 }
 
-fn how_far(seconds_left: u64, tally: &Tally) -> String {
-    format!("{seconds_left} s left, {} events", tally.events)
+/// Which buffer would have held what was lost.
+pub(crate) fn room(lossless_kib: u64) -> String {
+    match u32::try_from(lossless_kib) {
+        Ok(kib) if kib <= BUFFER_KIB_MAX => format!("--buffer {kib} would have held them"),
+        _ => "no buffer would have held them: name fewer CPUs with --isolated, or record a shorter time"
+            .to_owned(),
+    }
+}
+
+fn how_far(seconds_left: u64, since: Duration, tally: &Tally) -> String {
+    let per_second = tally.events as f64 / since.as_secs_f64().max(1e-3);
+    let lost = if tally.lost_events == 0 { String::new() } else { format!(", {} LOST", tally.lost_events) };
+    format!("{seconds_left} s left, {} events, {per_second:.0}/s{lost}", tally.events)
 }
 
 /// The text's marks and the buffers' counts are of the same losses, and either may lack some.
@@ -318,8 +380,8 @@ fn own_report(own: &OwnDisturbance) -> Own {
 #[cfg(test)]
 mod tests {
     use super::{
-        BufferCounts, LiveRecording, Request, SeenEvents, TracepointChoice, how_far, own_report, what_grew,
-        what_is_missing, what_it_will_do, with_losses,
+        BufferCounts, LiveRecording, Request, SeenEvents, TracepointChoice, how_far, own_report, room,
+        what_grew, what_is_missing, what_it_will_do, with_losses,
     };
     use quietcore_core::{CpuId, CpuSet};
     use quietcore_trace::live::OwnDisturbance;
@@ -354,11 +416,23 @@ mod tests {
             housekeeping,
             isolated: CpuSet::new(),
             bytes_max: None,
+            trigger: None,
         };
         let sentence = "switching 17 tracepoints on, and off at the end, interrupts every online CPU a few \
                         times, isolated ones included; running on CPUs 1-2; buffers of 512 KiB per CPU";
         assert_eq!(what_it_will_do(&request, 17, &"1-2".parse().expect("a list")), sentence);
-        assert_eq!(how_far(4, &tally(6)), "4 s left, 9 events");
+        let since = Duration::from_millis(4_500);
+        assert_eq!(how_far(4, since, &tally(6)), "4 s left, 9 events, 2/s, 6 LOST");
+        assert_eq!(how_far(0, since, &tally(0)), "0 s left, 9 events, 2/s");
+    }
+
+    /// Goal: a buffer that would have held what was lost is named as it is typed, if there is one.
+    #[test]
+    fn the_buffer_that_would_do_is_named() {
+        assert_eq!(room(1 << 20), "--buffer 1048576 would have held them");
+        for too_much in [(1 << 20) + 1, u64::MAX] {
+            assert!(room(too_much).starts_with("no buffer would have held them: name fewer"));
+        }
     }
 
     /// Goal: buffers that grew are told.
@@ -384,6 +458,8 @@ mod tests {
                 incomplete: vec![],
                 file: None,
                 is_full: false,
+                triggered: None,
+                lossless_kib: None,
             }
             .warning()
         };

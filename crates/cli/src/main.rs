@@ -17,6 +17,7 @@ mod doctor;
 mod error;
 mod explain;
 mod host;
+mod html;
 mod input;
 mod keep_awake;
 mod kept;
@@ -38,8 +39,10 @@ mod sinks;
 mod tc;
 mod terminal;
 mod text;
+mod trigger;
 mod typed;
 mod verify;
+mod wall_clock;
 mod whatif;
 mod whatif_comparison;
 

@@ -3,14 +3,19 @@
 use crate::args::ExplainArgs;
 use crate::atomic_file::{AtomicFile, OutputContent};
 use crate::error::CliError;
+use crate::html;
+use crate::live::Own;
 use quietcore_explain::{Explain, ExplainOptions, Explanation, openmetrics};
 use quietcore_trace::{PerfettoWriter, Record, Tally, visible_path};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The files to write besides the report, opened.
 #[derive(Debug, Default)]
 pub(crate) struct SinkFiles {
+    /// What the input is called.
+    name: String,
+    html: Option<(PathBuf, AtomicFile)>,
     openmetrics: Option<(PathBuf, AtomicFile)>,
     perfetto: Option<(PathBuf, AtomicFile)>,
 }
@@ -25,25 +30,34 @@ impl SinkFiles {
         };
         let whole = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let named = [
+            ("--html", &args.html),
             ("--perfetto", &args.perfetto),
             ("--openmetrics", &args.openmetrics),
             ("the trace", &args.trace),
         ];
         let named = named.map(|(name, path)| (name, path.as_deref().map(whole)));
-        for (first, second) in [(0, 1), (0, 2), (1, 2)] {
-            let ((a, path), (b, other)) = (&named[first], &named[second]);
+        let pairs = named.iter().enumerate();
+        let pairs = pairs.flat_map(|(place, one)| named[place + 1..].iter().map(move |other| (one, other)));
+        for ((a, path), (b, other)) in pairs {
             if let (Some(path), true) = (path, path == other) {
                 let path = visible_path(path);
                 return Err(CliError::Usage(format!("{a} and {b} are the same file {path}; name two files")));
             }
         }
-        Ok(Self { openmetrics: create(&args.openmetrics)?, perfetto: create(&args.perfetto)? })
+        Ok(Self {
+            name: args.trace.as_deref().map_or("--live".to_owned(), visible_path),
+            html: create(&args.html)?,
+            openmetrics: create(&args.openmetrics)?,
+            perfetto: create(&args.perfetto)?,
+        })
     }
 }
 
 /// Takes every event once. Files appear at the end, whole, or not at all.
 pub(crate) struct Sinks {
     explain: Explain,
+    name: String,
+    html: Option<(PathBuf, AtomicFile)>,
     openmetrics: Option<(PathBuf, AtomicFile)>,
     perfetto: Option<(PathBuf, PerfettoWriter<AtomicFile>)>,
     perfetto_failed: Option<io::Error>,
@@ -55,8 +69,11 @@ impl Sinks {
         let perfetto = files
             .perfetto
             .map(|(path, file)| (path, PerfettoWriter::with_identities_max(file, identities_max)));
+        let options = ExplainOptions { timeline: files.html.is_some(), ..options };
         Self {
             explain: Explain::new(options),
+            name: files.name,
+            html: files.html,
             openmetrics: files.openmetrics,
             perfetto,
             perfetto_failed: None,
@@ -70,11 +87,12 @@ impl Sinks {
         }
     }
 
-    /// Ends the report with `finish` and writes the files.
+    /// Ends the report with `finish` and writes the files; `own` is what recording cost, if we did.
     pub(crate) fn finish(
         self,
         tally: &Tally,
         unknown: Vec<(String, u64)>,
+        own: Option<&Own>,
         finish: impl FnOnce(&mut Explanation),
     ) -> Result<Explanation, CliError> {
         let mut report = self.explain.finish(tally);
@@ -89,6 +107,11 @@ impl Sinks {
         }
         if let Some((path, mut file)) = self.openmetrics {
             openmetrics(&report, &mut file).map_err(|error| CliError::Write(path, error))?;
+            file.finish()?;
+        }
+        if let Some((path, mut file)) = self.html {
+            let page = html::page(&self.name, &report, own);
+            file.write_all(page.as_bytes()).map_err(|error| CliError::Write(path, error))?;
             file.finish()?;
         }
         Ok(report)
@@ -112,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Goal: a file is named once. Method: each two of the three are the same.
+    /// Goal: a file is named once. Method: each two of the four are the same.
     #[test]
     fn two_files_are_two_names() {
         let refused = |words: &[&str]| SinkFiles::open(&args(words)).expect_err("the same").to_string();
@@ -122,9 +145,15 @@ mod tests {
         assert_eq!(perfetto, "--perfetto and the trace are the same file no/x; name two files");
         let openmetrics = refused(&["no/x", "--perfetto", "no/y", "--openmetrics", "no/x"]);
         assert_eq!(openmetrics, "--openmetrics and the trace are the same file no/x; name two files");
+        for other in ["--perfetto", "--openmetrics"] {
+            let html = refused(&["t", "--html", "no/x", other, "no/x"]);
+            assert_eq!(html, format!("--html and {other} are the same file no/x; name two files"));
+        }
+        let html = refused(&["no/x", "--html", "no/x"]);
+        assert_eq!(html, "--html and the trace are the same file no/x; name two files");
     }
 
-    /// Goal: what is made of the running kernel is for its owner alone. Method: both files, from a recording
+    /// Goal: what is made of the running kernel is for its owner alone. Method: all files, from a recording
     /// and live, beside a file that the standard library makes.
     #[test]
     fn live_files_are_private() {
@@ -134,13 +163,12 @@ mod tests {
         std::fs::write(&usual, "").unwrap();
         let mode = |file: &Path| std::fs::metadata(file).unwrap().permissions().mode() & 0o777;
         for (name, input) in [("live", ["--live", "1s"].as_slice()), ("file", &["no/trace"])] {
-            let files = ["a", "b"].map(|file| folder.join(format!("{name}-{file}")));
-            let [a, b] = files.each_ref().map(|file| file.to_str().unwrap());
-            let opened =
-                SinkFiles::open(&args(&[input, &["--perfetto", a, "--openmetrics", b]].concat())).unwrap();
-            for (file, (named, mut sink)) in
-                files.iter().zip([opened.perfetto, opened.openmetrics].map(Option::unwrap))
-            {
+            let files = ["a", "b", "c"].map(|file| folder.join(format!("{name}-{file}")));
+            let [a, b, c] = files.each_ref().map(|file| file.to_str().unwrap());
+            let options = ["--perfetto", a, "--openmetrics", b, "--html", c];
+            let opened = SinkFiles::open(&args(&[input, &options].concat())).unwrap();
+            let sinks = [opened.perfetto, opened.openmetrics, opened.html].map(Option::unwrap);
+            for (file, (named, mut sink)) in files.iter().zip(sinks) {
                 assert_eq!(&named, file);
                 sink.write_all(b"x").unwrap();
                 sink.finish().unwrap();

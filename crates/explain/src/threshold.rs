@@ -145,6 +145,8 @@ mod tests {
             max_at_ns: None,
             max_line: None,
             causes: Vec::new(),
+            taken_ns: Vec::new(),
+            durations: Vec::new(),
         };
         let part = |source| Interruption { source, ..row(100, Some(1), Some(1)) };
         let own = Interruption { source: "task", own: true, ..row(1_000, Some(1_000), Some(1_000)) };

@@ -199,6 +199,15 @@ pub enum Event<'a> {
         /// How long it took.
         took: Nanos,
     },
+    /// `osnoise:*_noise`: the kernel's osnoise tracer saw something take [`Record::cpu`] from its own thread.
+    Noise {
+        /// What kind of thing.
+        source: NoiseSource,
+        /// The interrupt, the softirq or the task; empty for an NMI.
+        name: &'a [u8],
+        /// For how long, without what was on top of it.
+        took: Nanos,
+    },
     /// `workqueue_queue_work`: a work item was queued.
     WorkQueue {
         /// The item's identity.
@@ -238,6 +247,32 @@ pub enum Event<'a> {
     },
     /// An event that this crate has no type for; it is counted by name.
     Unknown,
+}
+
+/// What the osnoise tracer tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NoiseSource {
+    /// An interrupt, of a device or of the processor's own.
+    Interrupt,
+    /// A softirq.
+    Softirq,
+    /// Another task.
+    Task,
+    /// An interrupt that cannot be masked.
+    Nmi,
+}
+
+impl NoiseSource {
+    /// `interrupt`, `softirq`, `task` or `nmi`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "interrupt",
+            Self::Softirq => "softirq",
+            Self::Task => "task",
+            Self::Nmi => "nmi",
+        }
+    }
 }
 
 /// `timer_start`.

@@ -5,6 +5,7 @@
 
 use crate::field::unsigned;
 use crate::kernel::KernelRelease;
+use crate::wall_clock::WallClock;
 use quietcore_core::CpuSet;
 use std::fmt;
 
@@ -38,6 +39,8 @@ pub struct Header {
     pub nohz_full: Option<CpuSet>,
     /// The sysctl `kernel.timer_migration`.
     pub timer_migration: Option<bool>,
+    /// The wall clock at one time of the recording.
+    pub wall_clock: Option<WallClock>,
     /// The load that ran, in the recorder's words.
     pub load: Option<String>,
     /// Events that the recorder says were lost, or that the kernel overwrote before reading.
@@ -127,6 +130,7 @@ impl Header {
                 self.nohz_full = value.split_once("nohz_full: ").and_then(|(_, list)| first_list(list));
             }
             "whole on" => self.whole_on = first_list(value),
+            "wall clock" => self.wall_clock = WallClock::parse(value),
             "load" => self.load = Some(value.to_owned()),
             "sysctl kernel timer_migration" => self.timer_migration = Some(value != "0"),
             "entries" => self.entries = number(value),
@@ -176,6 +180,9 @@ impl fmt::Display for Header {
         if let Some(is_on) = self.timer_migration {
             writeln!(out, "# sysctl kernel timer_migration: {}", u8::from(is_on))?;
         }
+        if let Some(clock) = &self.wall_clock {
+            writeln!(out, "# wall clock: {clock}")?;
+        }
         if let Some(load) = &self.load {
             writeln!(out, "# load: {load}")?;
         }
@@ -215,8 +222,8 @@ fn first_list(text: &str) -> Option<CpuSet> {
 
 #[cfg(test)]
 mod tests {
-    use super::Header;
-    use quietcore_core::CpuSet;
+    use super::{Header, WallClock};
+    use quietcore_core::{CpuSet, Nanos};
 
     fn read(lines: &[&str]) -> Header {
         let mut header = Header::default();
@@ -288,6 +295,8 @@ mod tests {
         header.nohz_full = Some("3".parse().expect("a list"));
         (header.timer_migration, header.lost_events) = (Some(false), 7);
         header.load = Some("a load".to_owned());
+        let (at, since_1970) = (Nanos(7), Nanos(1_795_817_949_000_000_070));
+        header.wall_clock = Some(WallClock { at, since_1970 });
         assert_eq!(back(&header), header);
         header.nodes = vec!["0-7".parse().expect("a list"), "8-15".parse().expect("a list")];
         header.isolated = Some("1-7,9".parse().expect("a list"));

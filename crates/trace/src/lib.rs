@@ -48,12 +48,13 @@ mod source;
 mod table;
 mod tally;
 mod visible;
+mod wall_clock;
 mod word;
 
 pub use counted::counted;
 pub use decode::parse_line;
 pub use event::{
-    Event, HrtimerStart, IpiPurpose, Migration, MigrationStep, Record, SoftirqStep, SpanStep,
+    Event, HrtimerStart, IpiPurpose, Migration, MigrationStep, NoiseSource, Record, SoftirqStep, SpanStep,
     SystemInterrupt, TimerStart, WakeStep,
 };
 pub use expansion::{EXPANSION_MAX, ExpansionExceeded};
@@ -70,3 +71,4 @@ pub use source::{OpenError, open, open_bytes, open_expanding};
 pub use table::{IDENTITIES_MAX, IdentityTable};
 pub use tally::{MalformedLine, ReadError, SKEW, Tally, TimeRanBack};
 pub use visible::{is_steering, shell_word, visible, visible_lines, visible_path};
+pub use wall_clock::WallClock;

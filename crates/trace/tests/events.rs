@@ -2,8 +2,8 @@
 
 use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_trace::{
-    Event, HrtimerStart, InterruptContext, IpiPurpose, Malformed, Migration, MigrationStep, Record,
-    SoftirqStep, SpanStep, SystemInterrupt, Task, TimerStart, WakeStep, parse_line,
+    Event, HrtimerStart, InterruptContext, IpiPurpose, Malformed, Migration, MigrationStep, NoiseSource,
+    Record, SoftirqStep, SpanStep, SystemInterrupt, Task, TimerStart, WakeStep, parse_line,
 };
 use std::collections::BTreeSet;
 
@@ -341,6 +341,7 @@ fn interrupts_work_and_marks() {
 fn what_takes_a_cpu_away() {
     let device = |step, name| Event::DeviceInterrupt { step, number: 27, name };
     let system = |step, interrupt| Event::SystemInterrupt { step, interrupt };
+    let noise = |source, name, took| Event::Noise { source, name, took: Nanos(took) };
     assert_all_read_as(&[
         ("irq_handler_entry: irq=27 name=virtio0-input.0", device(SpanStep::Entry, b"virtio0-input.0")),
         ("irq_handler_entry: irq=27 name=i2c hid (x)", device(SpanStep::Entry, b"i2c hid (x)")),
@@ -362,6 +363,20 @@ fn what_takes_a_cpu_away() {
         ("deferred_error_apic_exit: vector=244", system(SpanStep::Exit, SystemInterrupt::DeferredErrorApic)),
         ("x86_platform_ipi_exit: vector=247", system(SpanStep::Exit, SystemInterrupt::PlatformIpi)),
         ("vector_alloc: irq=27 vector=36 reserved=1 ret=0", Event::Unknown),
+        (
+            "irq_noise: virtio0-input.0:27 start 12.000000001 duration 1234 ns",
+            noise(NoiseSource::Interrupt, b"virtio0-input.0", 1_234),
+        ),
+        (
+            "softirq_noise:   NET_RX:3 start 12.000000001 duration 5 ns",
+            noise(NoiseSource::Softirq, b"NET_RX", 5),
+        ),
+        (
+            "thread_noise: start x duration:-9 start 12.000000001 duration 50 ns",
+            noise(NoiseSource::Task, b"start x duration", 50),
+        ),
+        ("nmi_noise: start 12.000000001 duration 70 ns", noise(NoiseSource::Nmi, b"", 70)),
+        ("sample_threshold: start 12.1 duration 9 ns interference 2", Event::Unknown),
         (
             "nmi_handler: perf_event_nmi_handler() delta_ns: 6250 handled: 1",
             Event::NmiHandled { handler: b"perf_event_nmi_handler", took: Nanos(6_250) },
@@ -397,6 +412,9 @@ fn what_cannot_be_read_is_named() {
         ("ipi_raise: target_mask=0000000g (x)", number("target_mask="), "field target_mask= holds no number"),
         ("irq_handler_entry: irq=5", no("name="), "no field name="),
         ("irq_handler_exit: irq=x ret=handled", number("irq="), "field irq= holds no number"),
+        ("irq_noise: x:1 start 12.1", no("duration"), "no field duration"),
+        ("irq_noise: x:1 start 1.1 duration y ns", number("duration"), "field duration holds no number"),
+        ("irq_noise: x:1 duration 7 ns", no("start"), "no field start"),
         ("nmi_handler: f() handled: 1", no("delta_ns:"), "no field delta_ns:"),
         ("nmi_handler: f() delta_ns: x handled: 1", number("delta_ns:"), "field delta_ns: holds no number"),
         (

@@ -60,6 +60,30 @@ kernel_records() {
     echo >$tracing/set_event
 }
 
+# What the kernel's osnoise tracer measures on one isolated CPU, with the events that it makes of it: FILE.
+kernel_measures() {
+    local tracing=/sys/kernel/tracing
+    echo 0 >$tracing/tracing_on
+    echo mono >$tracing/trace_clock
+    echo >$tracing/trace
+    echo 4 >$tracing/tracing_cpumask
+    echo 2 >$tracing/osnoise/cpus
+    for event in 'osnoise:*' 'irq_vectors:*' 'irq:*' nmi:nmi_handler sched:sched_switch; do
+        echo "$event" >>$tracing/set_event
+    done
+    echo osnoise >$tracing/current_tracer
+    echo 1 >$tracing/tracing_on
+    sleep 2
+    echo 0 >$tracing/tracing_on
+    {
+        grep -E '^# (kernel|cpus|isolated|sysctl|wall clock)' /kept/plain.txt
+        cat $tracing/trace
+    } >"$1"
+    echo nop >$tracing/current_tracer
+    echo >$tracing/set_event
+    echo ffffffff >$tracing/tracing_cpumask
+}
+
 say "Linux $(uname -r), isolated $isolated"
 sleepers
 sleep 1
@@ -91,6 +115,11 @@ if [ "$pulls" = 1 ]; then
 else
     check "no timer of others runs on isolated CPUs" 0 quietcore explain /kept/plain.txt --fail-on 'pulled>0'
     check "keep-awake is of no use, and says so" 2 quietcore keep-awake --for 1s
+fi
+if grep -qw osnoise /sys/kernel/tracing/available_tracers; then
+    kernel_measures /kept/osnoise.txt
+    quietcore explain /kept/osnoise.txt --json >/kept/osnoise.json
+    check "the osnoise tracer's events are read" 0 grep -q '"source": "interrupt"' /kept/osnoise.json
 fi
 tar -c -C /kept . >"$(echo /dev/vport*p2)"
 say "END"

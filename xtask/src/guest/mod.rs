@@ -199,12 +199,24 @@ fn guest(workspace: &Workspace, folder: &Path, image: &Path, initrd: &Path) -> R
         return Err(Failure::new(format!("a check failed in {name}"), remedy));
     }
     run(Command::new("tar").arg("-xf").arg(&kept).arg("-C").arg(&here), "look at what tar says")?;
-    let [recording, report] = ["plain.txt", "plain.json"].map(|file| here.join(file));
-    let count = workspace.root.join("tests/independent_count.py");
-    run(
-        Command::new("python3").arg("-B").arg(count).arg(recording).arg("--compare").arg(report),
-        "one of both counts is wrong: the report of the guest, or tests/independent_count.py",
-    )
+    let script = |name: &str| {
+        let mut command = Command::new("python3");
+        command.arg("-B").arg(workspace.root.join("tests").join(name));
+        command
+    };
+    let reports = ["plain", "osnoise"].map(|name| (here.join(name).with_extension("txt"), here.join(name)));
+    for (recording, name) in reports.iter().filter(|(recording, _)| recording.exists()) {
+        run(
+            script("independent_count.py").arg(recording).arg("--compare").arg(name.with_extension("json")),
+            "one of both counts is wrong: the report of the guest, or tests/independent_count.py",
+        )?;
+    }
+    let [_, (osnoise, name)] = reports;
+    if osnoise.exists() {
+        let remedy = "look at the recording: which of both missed something?";
+        run(script("compare_osnoise.py").arg(name.with_extension("json")), remedy)?;
+    }
+    Ok(())
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {

@@ -3,7 +3,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{CommandUnits, ExplainUnits};
+use super::killer::Suite::{CommandUnits, ExplainUnits, TraceUnits};
 
 const COUNTS: &str = "crates/explain/src/figures/interruptions/mod.rs";
 const CAUSE: &str = "crates/explain/src/figures/interruptions/cause.rs";
@@ -19,6 +19,86 @@ macro_rules! killed_by {
 }
 
 pub(super) const CAUSES: &[Mutant] = &[
+    Mutant {
+        name: "gap-of-a-user",
+        rule: "a task of a user is what its CPU is there for, and no gap",
+        file: COUNTS,
+        right: "if is_over && self.gap.is_some() && !is_of_users() {",
+        wrong: "if is_over && self.gap.is_some() {",
+        killers: killed_by!("a_gap_is_of_all_that_is_not_the_cpus_own"),
+    },
+    Mutant {
+        name: "gap-with-a-pause",
+        rule: "what does not follow closely is another gap",
+        file: "crates/explain/src/figures/interruptions/gap.rs",
+        right: "from.since(*end) <= JOINED_WITHIN",
+        wrong: "from.since(*end) <= Nanos(2 * JOINED_WITHIN.0)",
+        killers: killed_by!("a_gap_is_of_all_that_is_not_the_cpus_own"),
+    },
+    Mutant {
+        name: "gap-through-a-loss",
+        rule: "a gap does not go on through lost events",
+        file: COUNTS,
+        right: "            gap.forget(mark.cpu);\n",
+        wrong: "            let _ = gap;\n",
+        killers: killed_by!("a_gap_is_of_all_that_is_not_the_cpus_own"),
+    },
+    Mutant {
+        name: "piece-with-time-before",
+        rule: "a piece has the time that passed in it, not what was before its task went away",
+        file: COUNTS,
+        right: "ended.own.saturating_sub(open.before)",
+        wrong: "ended.own",
+        killers: killed_by!("time_is_told_in_pieces"),
+    },
+    Mutant {
+        name: "pieces-not-folded",
+        rule: "no time is lost when the pieces get longer",
+        file: "crates/explain/src/figures/interruptions/timeline.rs",
+        right: "two.iter().sum()",
+        wrong: "two.iter().copied().max().unwrap_or(0)",
+        killers: &[Test(ExplainUnits, "figures::interruptions::timeline::tests::pieces_get_longer")],
+    },
+    Mutant {
+        name: "own-task-in-pictures",
+        rule: "the task that a CPU is there for is in no picture",
+        file: "crates/cli/src/html/mod.rs",
+        right: "report.interruptions.iter().filter(|row| !row.own).collect()",
+        wrong: "report.interruptions.iter().collect()",
+        killers: &[Test(CommandUnits, "html::tests::pictures_show_what_the_report_has")],
+    },
+    Mutant {
+        name: "last-cpu-of-a-chain",
+        rule: "who disturbs is where the chain of causes began",
+        file: "crates/cli/src/html/origins.rs",
+        right: "cause.steps.last()",
+        wrong: "cause.steps.first()",
+        killers: &[Test(CommandUnits, "html::tests::a_chain_begins_elsewhere")],
+    },
+    Mutant {
+        name: "waiting-text-cut-in-a-line",
+        rule: "what is kept of waiting text begins with a line",
+        file: "crates/cli/src/kept.rs",
+        right: "self.is_cut = oldest.last() != Some(&b'\\n');",
+        wrong: "self.is_cut = oldest.is_empty();",
+        killers: &[Test(CommandUnits, "kept::tests::old_text_is_thrown_away")],
+    },
+    Mutant {
+        name: "wall-clock-the-other-way",
+        rule: "a time by the wall clock is found on the recording's clock",
+        file: "crates/trace/src/wall_clock.rs",
+        right: "self.at.0.checked_add(since_1970.0)?.checked_sub(self.since_1970.0)",
+        wrong: "self.at.0.checked_add(self.since_1970.0)?.checked_sub(since_1970.0)",
+        killers: &[Test(TraceUnits, "wall_clock::tests::both_clocks_say_the_same")],
+    },
+    Mutant {
+        name: "longest-noise-is-the-first",
+        rule: "the longest that the osnoise tracer saw is told with its time",
+        file: "crates/explain/src/figures/noise.rs",
+        right: "if took.0 >= row.max {",
+        wrong: "if row.max == 0 {",
+        killers: &[Test(ExplainUnits, "figures::noise::tests::each_kind_has_its_rows")],
+    },
     Mutant {
         name: "below-with-what-is-above",
         rule: "each counts for the time in which nothing was on top of it",

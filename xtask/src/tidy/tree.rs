@@ -9,8 +9,9 @@ use super::source::{SourceFile, SourceTree, Violation};
 const RECORDINGS_LIMIT: u64 = 6 * 1024 * 1024;
 
 /// Crate folder and the crates of ours it may name. `live` and `sim` never name each other.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("macros", &[]),
+    ("page", &[]),
     ("testing", &[]),
     ("wheel", &[]),
     ("core", &["wheel"]),
@@ -26,10 +27,23 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("tokio", &["live"]),
     ("quietcore", &["wheel", "core", "qdisc", "live", "net", "tokio", "sim", "macros"]),
     ("ffi", &["wheel", "core", "qdisc", "live", "sim", "quietcore"]),
-    ("lab", &["core", "qdisc", "trace", "explain", "live", "net", "sim"]),
+    ("lab", &["core", "qdisc", "trace", "explain", "live", "net", "sim", "page"]),
     (
         "cli",
-        &["wheel", "core", "qdisc", "trace", "explain", "verify", "live", "net", "sim", "quietcore", "lab"],
+        &[
+            "wheel",
+            "core",
+            "qdisc",
+            "trace",
+            "explain",
+            "verify",
+            "live",
+            "net",
+            "sim",
+            "quietcore",
+            "lab",
+            "page",
+        ],
     ),
 ];
 

@@ -2,13 +2,15 @@
 
 pub(crate) mod value;
 
+use crate::wall_clock::{TypedMoment, moment};
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use quietcore_core::{CpuSet, Nanos};
 use quietcore_explain::Threshold;
 use quietcore_trace::Question;
+use quietcore_trace::live::BUFFER_KIB_MAX;
 use std::path::PathBuf;
 use std::time::Duration;
-use value::{ColorArg, PolicyArg, cpus, identities, moment, question, short_span, span};
+use value::{ColorArg, PolicyArg, cpus, identities, question, short_span, span, trigger};
 
 /// Kernel buffer per CPU of a live recording, unless more is needed.
 pub(crate) const DEFAULT_BUFFER_KIB: u32 = 4096;
@@ -35,6 +37,11 @@ const EXPLAIN_EXIT_CODES: &str = "\
 Exit codes: 0 explained, whatever was found; 1 a figure is beyond a limit of
 --fail-on; 2 an error; 130 interrupted. No command writes a kernel setting:
 changes are printed.";
+
+const RECORD_EXIT_CODES: &str = "\
+Exit codes: 0 recorded, or, with --trigger, it did not happen and FILE was not
+written; 1 with --trigger: it happened, and FILE has it; 2 an error; 130
+interrupted.";
 
 const VERIFY_EXIT_CODES: &str = "\
 Exit codes: 0 every line agrees with the wheel; 1 at least one does not (--exit-zero makes it 0); \
@@ -163,11 +170,12 @@ pub(crate) struct ExplainArgs {
     pub(crate) questions: Vec<Question>,
     /// With --live: kernel buffer per CPU, in KiB [default: 4096, and more where a trial of a second shows
     /// that it is needed]
-    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(64..=1_048_576), conflicts_with = "trace")]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(64..=i64::from(BUFFER_KIB_MAX)), conflicts_with = "trace")]
     pub(crate) buffer: Option<u32>,
-    /// Also say what held the isolated CPUs at this time of the recording's clock, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = moment, conflicts_with = "live")]
-    pub(crate) at: Option<Nanos>,
+    /// Also say what held the isolated CPUs at this time: in seconds of the recording's clock, or, if it was
+    /// made by `quietcore record`, by the wall clock, as 2026-11-27T22:19:09.5
+    #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "live")]
+    pub(crate) at: Option<TypedMoment>,
     /// With --at: and so long before and after it, as 50us or 1ms
     #[arg(long, value_name = "SPAN", value_parser = short_span, default_value = "100us", requires = "at")]
     pub(crate) around: Nanos,
@@ -182,6 +190,9 @@ pub(crate) struct ExplainArgs {
     /// Also write a Perfetto trace: timers, softirqs and pulls per CPU
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
+    /// Also write a page for a browser: findings, when, who disturbs whom, for how long
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Print JSON instead of text (docs/reference/explain-json.md)
     #[arg(long)]
     pub(crate) json: bool,
@@ -208,19 +219,28 @@ pub(crate) struct DiffArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = RECORD_EXIT_CODES)]
 pub(crate) struct RecordArgs {
     /// Where to keep it: text, compressed with zstd if the name ends with .zst; replaced at the end
     pub(crate) file: PathBuf,
-    /// How long to record, as 10s, 500ms, 2m or 1h; Ctrl-C ends it early and keeps what there is
-    #[arg(long = "for", value_name = "SPAN", value_parser = span, default_value = "10s")]
-    pub(crate) live: Duration,
+    /// How long to record, as 10s, 500ms, 2m or 1h; Ctrl-C ends it early and keeps what there is [default:
+    /// 10s, with --trigger 24h]
+    #[arg(long = "for", value_name = "SPAN", value_parser = span)]
+    pub(crate) live: Option<Duration>,
+    /// Wait until an isolated CPU is taken away from its tasks for longer, as 'gap>50us'; keep what was
+    /// before it and end then
+    #[arg(long, value_name = "CONDITION", value_parser = trigger)]
+    pub(crate) trigger: Option<Nanos>,
+    /// With --trigger: keep so much before it, as 500ms or 10s
+    #[arg(long, value_name = "SPAN", value_parser = span, default_value = "1s", requires = "trigger")]
+    pub(crate) before: Duration,
     /// The CPUs that must stay quiet, as 1-7,9, or none: what takes them away is recorded [default: the
     /// host's]
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub(crate) isolated: Option<CpuSet>,
     /// Kernel buffer per CPU, in KiB [default: 4096, and more where a trial of a second shows that it is
     /// needed]
-    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(64..=i64::from(BUFFER_KIB_MAX)))]
     pub(crate) buffer: Option<u32>,
     /// End the recording when the file has so many MiB
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]

@@ -87,18 +87,13 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `4750.304123`: seconds on a recording's clock, to the nanosecond.
-pub(crate) fn moment(text: &str) -> Result<Nanos, String> {
-    let refused = || format!("{text:?} is no time of a recording; give it in seconds, as 4750.304123");
-    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    if seconds.is_empty() || !is_number(seconds) || !is_number(fraction) || fraction.len() > 9 {
-        return Err(refused());
-    }
-    let seconds: u64 = seconds.parse().map_err(|_| refused())?;
-    let nanos: u64 = format!("{fraction:0<9}").parse().map_err(|_| refused())?;
-    let all = seconds.checked_mul(1_000_000_000).and_then(|all| all.checked_add(nanos));
-    all.map(Nanos).ok_or_else(refused)
+/// `gap>50us`: what ends a recording.
+pub(crate) fn trigger(text: &str) -> Result<Nanos, String> {
+    let limit = text.strip_prefix("gap").and_then(|rest| rest.trim_start().strip_prefix('>'));
+    let Some(limit) = limit else {
+        return Err(format!("{text:?} is no condition; the one there is reads as gap>50us"));
+    };
+    short_span(limit.trim())
 }
 
 /// `50us`, `1ms`, `800ns`: at most ten seconds.
@@ -135,7 +130,7 @@ pub(crate) fn simulated_span(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{moment, question, short_span, simulated_span, span};
+    use super::{question, short_span, simulated_span, span, trigger};
     use quietcore_core::Nanos;
     use quietcore_trace::Question;
     use std::time::Duration;
@@ -153,17 +148,20 @@ mod tests {
         assert_eq!(["0s", "3601s"].map(|text| simulated_span(text).is_ok()), [false, false]);
     }
 
-    /// Goal: moments and short spans, and their refusals.
+    /// Goal: a condition is a limit for gaps. Method: with and without spaces; other words, no limit.
     #[test]
-    fn a_moment_is_in_seconds() {
-        for (text, nanos) in
-            [("0", 0), ("4750.304", 4_750_304_000_000), ("1.000000001", 1_000_000_001), ("7.", 7_000_000_000)]
-        {
-            assert_eq!(moment(text), Ok(Nanos(nanos)), "{text}");
+    fn a_condition_is_a_limit_for_gaps() {
+        for text in ["gap>50us", "gap > 50us"] {
+            assert_eq!(trigger(text), Ok(Nanos(50_000)), "{text}");
         }
-        for bad in ["", ".5", "1.0000000001", "1s", "-1", "1e3", "99999999999999999999", "18446744074"] {
-            assert!(moment(bad).is_err(), "{bad:?}");
+        for bad in ["", "gap", "gap<50us", "gap>", "gap>50", "foreign>0", "50us"] {
+            assert!(trigger(bad).is_err(), "{bad:?}");
         }
+    }
+
+    /// Goal: short spans, and their refusals.
+    #[test]
+    fn a_short_span_has_a_unit_and_a_limit() {
         for (text, nanos) in [("800ns", 800), ("50us", 50_000), ("10s", 10_000_000_000)] {
             assert_eq!(short_span(text), Ok(Nanos(nanos)), "{text}");
         }

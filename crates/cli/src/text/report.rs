@@ -1,10 +1,13 @@
 //! An explanation as text: the header, the isolated CPUs one by one, a row per question.
 
+use super::cause::{main_cause, why};
 use super::page::Page;
+use super::when::when;
 use crate::live::Own;
 use crate::terminal::Style;
+use crate::wall_clock;
 use quietcore_core::Nanos;
-use quietcore_explain::{CauseStep, CountByName, Explanation, Interruption, MomentReport};
+use quietcore_explain::{CountByName, Explanation, Interruption, MomentReport};
 use quietcore_trace::{Question, visible};
 
 /// Rows of isolated CPUs that are printed; the JSON has all of them.
@@ -21,6 +24,7 @@ pub(crate) fn explanation(page: &mut Page, name: &str, report: &Explanation, own
     }
     isolated_cpus(page, report);
     interruptions(page, report);
+    super::osnoise::osnoise(page, report);
     moment(page, report);
     page.heading("The five questions");
     question_rows(page, report);
@@ -40,7 +44,13 @@ fn header(page: &mut Page, name: &str, report: &Explanation) {
     page.item(2, "CPUs", 10, &cpus);
     let span = report.duration_ns.map_or("unknown".to_owned(), |nanos| Nanos(nanos).to_string());
     let lost = page.lost(report.lost_events);
-    page.item(2, "recorded", 10, &format!("{span}, {} events, {lost}", report.events));
+    let from = match (report.begin_ns, report.wall_clock_ns) {
+        (Some(begin), Some(clock)) => {
+            format!(" from {}", wall_clock::date(Nanos(clock.saturating_add(begin))))
+        }
+        _ => String::new(),
+    };
+    page.item(2, "recorded", 10, &format!("{span}{from}, {} events, {lost}", report.events));
     for reason in &report.incomplete {
         let label = page.styled(Style::Bad, "INCOMPLETE");
         page.item(2, &label, 10, reason);
@@ -62,7 +72,8 @@ fn header(page: &mut Page, name: &str, report: &Explanation) {
     }
 }
 
-fn own_disturbance(own: &Own) -> String {
+/// What the recording itself cost.
+pub(crate) fn own_disturbance(own: &Own) -> String {
     let receivers = own.interrupts_by_cpu.iter().map(|(cpu, count)| format!("{count} to CPU {cpu}"));
     let receivers = receivers.collect::<Vec<_>>().join(", ");
     format!(
@@ -107,30 +118,6 @@ fn isolated_cpus(page: &mut Page, report: &Explanation) {
     }
 }
 
-/// `armed on CPU 0 by cron`, and what had started that.
-fn why(steps: &[CauseStep]) -> String {
-    let step = |step: &CauseStep| {
-        let place = match (step.source, step.name.as_str()) {
-            ("task", name) => format!("by {}", visible(name)),
-            ("processor" | "device", "(unknown)") => "in an interrupt".to_owned(),
-            ("softirq", "(unknown)") => "in a softirq".to_owned(),
-            ("nmi", "(unknown)") => "in an NMI".to_owned(),
-            ("processor" | "device", name) => format!("in interrupt {}", visible(name)),
-            (source, name) => format!("in {source} {}", visible(name)),
-        };
-        let function = step.function.as_ref();
-        let function = function.map_or(String::new(), |function| format!(" for {}", visible(function)));
-        format!("{} on CPU {} {place}{function}", step.how, step.cpu)
-    };
-    steps.iter().map(step).collect::<Vec<_>>().join(", ")
-}
-
-/// The most frequent cause of a row, with how many of the row's it is.
-fn main_cause(row: &Interruption) -> String {
-    let Some(cause) = row.causes.first() else { return String::new() };
-    format!("; {} of {} {}", cause.count, row.count, why(&cause.steps))
-}
-
 /// What took each isolated CPU away, the longest in all first.
 fn interruptions(page: &mut Page, report: &Explanation) {
     if report.isolated.is_empty() || report.interruptions.is_empty() {
@@ -156,9 +143,10 @@ fn interruptions(page: &mut Page, report: &Explanation) {
         let [total, p99, max] = [row.total_ns, row.p99_ns, row.max_ns].map(span);
         let times = format!("{about}{}", row.count);
         let counts = format!("{:>4} {times:>9} {total:>9} {p99:>9} {max:>9} ", row.cpu);
-        let until = |at| format!("; longest until {:.6}", Nanos(at).as_secs_f64());
+        let until = |at| format!("; longest until {}", when(report, at));
         let until = row.max_at_ns.map_or("; no end was recorded".to_owned(), until);
-        let what = format!("{} {}{}{until}", row.source, visible(&row.name), main_cause(row));
+        let why = main_cause(row).map_or(String::new(), |cause| format!("; {cause}"));
+        let what = format!("{} {}{why}{until}", row.source, visible(&row.name));
         page.item(2, &counts, counts.len(), &what);
     }
     let left_out = rows.len() - shown.len().min(CPU_ROWS_MAX);
@@ -177,8 +165,8 @@ fn interruptions(page: &mut Page, report: &Explanation) {
 /// What was open around the moment that was asked for, each with its begin from there.
 fn moment(page: &mut Page, report: &Explanation) {
     let Some(MomentReport { at_ns, around_ns, spans, more, .. }) = &report.at else { return };
-    let (at, around) = (Nanos(*at_ns).as_secs_f64(), Nanos(*around_ns));
-    page.heading(&format!("What held CPUs at {at:.6} s, and {around} before and after"));
+    let (at, around) = (when(report, *at_ns), Nanos(*around_ns));
+    page.heading(&format!("What held CPUs at {at}, and {around} before and after"));
     if spans.is_empty() {
         page.line("  nothing that is recorded");
         return;
@@ -201,18 +189,23 @@ fn moment(page: &mut Page, report: &Explanation) {
     }
 }
 
-/// One row per question: what should be and the figures that answer it, if they were recorded.
+/// One row per question.
 pub(crate) fn question_rows(page: &mut Page, report: &Explanation) {
-    for (question, wish, answer) in [
+    for (question, wish, answer) in questions(report) {
+        let answer = answer.as_deref().unwrap_or("not recorded");
+        page.item(2, &format!("{question:<14} {wish:<36}"), 51, answer);
+    }
+}
+
+/// Each question with what should be, and the figures that answer it, if they were recorded.
+pub(crate) fn questions(report: &Explanation) -> [(Question, &'static str, Option<String>); 5] {
+    [
         (Question::PacketTimers, "packet timers stay on their CPU", packets(report)),
         (Question::Isolation, "isolated CPUs run no foreign timers", isolation(report)),
         (Question::Placement, "timers run where it is cheap", pull(report)),
         (Question::RealTime, "real-time tasks wait for no softirq", real_time(report)),
         (Question::EmptySoftirqs, "no TIMER softirq for nothing", softirqs(report)),
-    ] {
-        let answer = answer.as_deref().unwrap_or("not recorded");
-        page.item(2, &format!("{question:<14} {wish:<36}"), 51, answer);
-    }
+    ]
 }
 
 /// A figure, or the words for a missing one.
@@ -221,7 +214,7 @@ fn figure(report: &Explanation, value: Option<u64>) -> String {
 }
 
 /// What stands before every figure of an incomplete input.
-fn about(report: &Explanation) -> &'static str {
+pub(crate) fn about(report: &Explanation) -> &'static str {
     if report.incomplete.is_empty() { "" } else { "~" }
 }
 

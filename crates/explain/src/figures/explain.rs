@@ -3,12 +3,13 @@
 use super::count::KindCounts;
 use super::hierarchy::GroupCounts;
 use super::hrtimer::HrtimerCounts;
-use super::interruptions::{CallbackOf, InterruptionCounts, RecordedMoment};
+use super::interruptions::{CallbackOf, Gap, InterruptionCounts, RecordedMoment};
 use super::interrupts::SoftirqCounts;
+use super::noise::NoiseCounts;
 use super::timers::{TimerCounts, TimerExpiry};
 use quietcore_core::{CpuSet, Nanos};
 use quietcore_trace::{
-    Event, IDENTITIES_MAX, KernelRelease, Migration, MigrationStep, NameTable, Record, WakeStep,
+    Event, IDENTITIES_MAX, KernelRelease, Migration, MigrationStep, NameTable, Record, WakeStep, WallClock,
 };
 
 /// What an explanation must know besides the events.
@@ -26,10 +27,16 @@ pub struct ExplainOptions {
     pub cpu_count: Option<u16>,
     /// The sysctl `kernel.timer_migration`, if known.
     pub timer_migration: Option<bool>,
+    /// The wall clock at one time of the recording, if known.
+    pub wall_clock: Option<WallClock>,
     /// Tracepoints known to have been on: their absence then means 0, not "not recorded".
     pub switched_on: Vec<String>,
     /// The moment to say of what CPUs were doing then.
     pub at: Option<RecordedMoment>,
+    /// Whether to say when CPUs were taken away: [`Explanation::timeline`](crate::Explanation::timeline).
+    pub timeline: bool,
+    /// Look for a stretch longer than this in which an isolated CPU was taken away: [`Explain::gap`].
+    pub gap: Option<Nanos>,
     /// How many timers, and how many hrtimers, are remembered at most.
     pub identities_max: usize,
 }
@@ -43,8 +50,11 @@ impl Default for ExplainOptions {
             kernel: None,
             cpu_count: None,
             timer_migration: None,
+            wall_clock: None,
             switched_on: Vec::new(),
             at: None,
+            timeline: false,
+            gap: None,
             identities_max: IDENTITIES_MAX,
         }
     }
@@ -63,6 +73,7 @@ pub struct Explain {
     pub(super) hrtimers: HrtimerCounts,
     pub(super) hierarchy: GroupCounts,
     pub(super) interruptions: InterruptionCounts,
+    pub(super) noise: NoiseCounts,
     pub(super) first_at: Option<Nanos>,
     pub(super) last_at: Nanos,
     /// One more than the highest CPU that an event happened on.
@@ -78,7 +89,10 @@ impl Explain {
             hrtimers: HrtimerCounts::new(options.identities_max),
             interrupts: SoftirqCounts::new(),
             hierarchy: GroupCounts::default(),
-            interruptions: InterruptionCounts::new(options.isolated.clone(), options.at),
+            interruptions: InterruptionCounts::new(options.isolated.clone(), options.at)
+                .with_timeline(options.timeline)
+                .with_gap(options.gap),
+            noise: NoiseCounts::default(),
             names: NameTable::new(),
             kinds: KindCounts::default(),
             first_at: None,
@@ -86,6 +100,14 @@ impl Explain {
             cpus_seen: 0,
             options,
         }
+    }
+
+    /// The first stretch so far in which an isolated CPU was taken away from its tasks for longer than
+    /// [`ExplainOptions::gap`]: by interrupts, softirqs, and tasks of the kernel that follow each other
+    /// within 5 us. Known when it is over.
+    #[must_use]
+    pub fn gap(&self) -> Option<Gap> {
+        self.interruptions.gap()
     }
 
     /// Takes the next event of the input.
@@ -131,6 +153,7 @@ impl Explain {
             Event::SchedSwitch { previous, next, .. } => {
                 self.interrupts.take_switch(record.at, previous.pid, next.pid);
             }
+            Event::Noise { .. } => self.noise.take(record, &mut self.names),
             Event::Migration(migration) => {
                 self.hierarchy.take(record, isolated, &self.options.nohz_full);
                 if let Migration::Cpu { step: MigrationStep::Unavailable, cpu, .. } = migration {

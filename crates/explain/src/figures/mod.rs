@@ -12,14 +12,16 @@ mod hrtimer;
 mod interruptions;
 mod interrupts;
 mod kernel_threads;
+mod noise;
 mod report;
 mod summary;
 mod timers;
 
 pub use explain::{Explain, ExplainOptions};
-pub use interruptions::RecordedMoment;
+pub use interruptions::{Gap, RecordedMoment};
 pub use report::{
     Cause, CauseStep, CountByName, CountByNumber, DelayQuantiles, Disturbance, ExampleExpiry, Explanation,
-    HierarchyGroups, HrtimerTotals, Interruption, IsolatedCpu, MomentReport, NearSpan, PingPong,
-    RemoteExpiries, RtWakeups, SoftirqTotals, TimerTotals, UnreadableLines, WatchdogTotals,
+    HierarchyGroups, HrtimerTotals, Interruption, IsolatedCpu, MeasuredNoise, MomentReport, NearSpan,
+    PingPong, RemoteExpiries, RtWakeups, SoftirqTotals, TimelineReport, TimerTotals, UnreadableLines,
+    WatchdogTotals,
 };

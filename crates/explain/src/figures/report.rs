@@ -36,6 +36,11 @@ pub struct Explanation {
     /// When an isolated CPU was taken out of timer migration, the last time; `None` where the input does not
     /// show it.
     pub isolated_at_ns: Option<u64>,
+    /// The time of the first event, on the recording's clock.
+    pub begin_ns: Option<u64>,
+    /// What the wall clock was at time 0 of the recording's clock, since 1970 (UTC); `None` where the input
+    /// does not say.
+    pub wall_clock_ns: Option<u64>,
     /// From the first to the last event; `None` when the clock has no unit.
     pub duration_ns: Option<u64>,
     /// Events read.
@@ -68,8 +73,14 @@ pub struct Explanation {
     pub isolated_cpus: Vec<IsolatedCpu>,
     /// What took isolated CPUs away from their tasks, or all CPUs where none is isolated.
     pub interruptions: Vec<Interruption>,
+    /// What the kernel's osnoise tracer measured itself, where its events are in the input.
+    pub osnoise: Vec<MeasuredNoise>,
     /// What was open around the moment that was asked for, if one was.
     pub at: Option<MomentReport>,
+    /// The pieces of the recording, if [`ExplainOptions::timeline`](crate::ExplainOptions::timeline) asked
+    /// for them; not in the JSON.
+    #[serde(skip)]
+    pub timeline: Option<TimelineReport>,
     /// Lines that could not be read.
     pub malformed: UnreadableLines,
     /// Events without a type of their own, by name.
@@ -289,6 +300,27 @@ pub struct Interruption {
     pub max_line: Option<u64>,
     /// Why it ran, the most frequent first, at most 16; those whose cause is not in the input are in none.
     pub causes: Vec<Cause>,
+    /// For how long in each piece of [`Explanation::timeline`], in ns; not in the JSON.
+    #[serde(skip)]
+    pub taken_ns: Vec<u64>,
+    /// How many took from 2^n to less than 2^(n+1) ns, the first those of 0, too; with a timeline alone, and
+    /// not in the JSON.
+    #[serde(skip)]
+    pub durations: Vec<u64>,
+}
+
+/// The pieces of a recording, all of one length, in which the times of [`Interruption::taken_ns`] are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimelineReport {
+    /// Where the first one begins, on the recording's clock.
+    pub from_ns: u64,
+    /// How long each is.
+    pub piece_ns: u64,
+    /// How many there are, at most 360.
+    pub pieces: usize,
+    /// By CPU: how often it is said that events were lost, by piece.
+    pub lost_by_cpu: BTreeMap<u16, Vec<u64>>,
 }
 
 /// Why something ran on a CPU.
@@ -301,6 +333,26 @@ pub struct Cause {
     pub total_ns: Option<u64>,
     /// What started it, then what had started that, as far as the input shows: 1 to 4.
     pub steps: Vec<CauseStep>,
+}
+
+/// What the osnoise tracer measured on one CPU, all of the same name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MeasuredNoise {
+    /// The CPU.
+    pub cpu: u16,
+    /// `interrupt`, `softirq`, `task` or `nmi`.
+    pub source: &'static str,
+    /// The interrupt, the softirq or the task; empty for an NMI.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+    /// For how long in all, without what was on top of it.
+    pub total_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// When that was over, on the recording's clock.
+    pub max_at_ns: u64,
 }
 
 /// What was open around a moment, on the CPUs whose interruptions are counted.

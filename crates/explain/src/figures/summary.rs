@@ -9,7 +9,7 @@ use super::report::{
     WatchdogTotals,
 };
 use super::timers::Disturbances;
-use quietcore_core::CpuSet;
+use quietcore_core::{CpuSet, Nanos};
 use quietcore_trace::{KernelRelease, NameTable, Tally, counted};
 use std::collections::BTreeMap;
 
@@ -64,22 +64,25 @@ impl Explain {
     }
 }
 
+/// From the first to the last event, if the clock has a unit.
+fn duration_ns(explain: &Explain, tally: &Tally) -> Option<u64> {
+    let first = explain.first_at.filter(|_| !tally.clock_without_unit)?;
+    Some(explain.last_at.since(first).as_u64())
+}
+
 fn report(mut explain: Explain, tally: &Tally) -> Explanation {
     let by_task = {
         let Explain { hrtimers, names, .. } = &mut explain;
         hrtimers.by_task(names)
     };
-    let ExplainOptions { isolated, isolated_source, nohz_full, kernel, cpu_count, timer_migration, .. } =
+    let ExplainOptions { isolated, isolated_source, nohz_full, kernel, timer_migration, wall_clock, .. } =
         explain.options.clone();
+    let cpu_count = explain.options.cpu_count;
     let cpus = cpu_count.unwrap_or(0).max(explain.cpus_seen);
     let ran_on = [&explain.wheel.foreign, &explain.wheel.between_isolated];
     let ran_on = ran_on.iter().flat_map(|side| by_cpu(side).into_keys()).collect::<Vec<_>>();
     let groups = explain.hierarchy.groups(cpus, ran_on.into_iter());
-    let duration_ns = explain
-        .first_at
-        .filter(|_| !tally.clock_without_unit)
-        .map(|first| explain.last_at.since(first).as_u64());
-
+    let duration_ns = duration_ns(&explain, tally);
     let mut gate = FigureGate { explain: &explain, missing: Vec::new() };
     let timers = timers(&mut gate);
     let foreign = disturbance(&mut gate, "foreign", &explain.wheel.foreign, &groups);
@@ -108,6 +111,8 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
         nohz_full: nohz_full.to_string(),
         timer_migration,
         isolated_at_ns: explain.hierarchy.isolated_at.map(|at| at.0),
+        begin_ns: explain.first_at.map(|first| first.0),
+        wall_clock_ns: wall_clock.map(|clock| clock.of(Nanos(0)).0),
         duration_ns,
         events: tally.events,
         lost_events: tally.lost_events,
@@ -123,7 +128,9 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
         rt_wakeups,
         isolated_cpus: isolated_cpus(&explain, &groups),
         interruptions,
+        osnoise: explain.noise.report(&explain.names),
         at,
+        timeline: explain.interruptions.report_timeline(),
         groups: groups.report(),
         malformed: malformed(tally),
         unknown_events: CountByName::new(),

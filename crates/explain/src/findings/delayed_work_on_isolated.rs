@@ -1,8 +1,8 @@
 //! The timer of delayed work ran on an isolated CPU, so the work runs there as well.
 
-use super::text::{by_cpu, verify_live, with_examples};
+use super::text::{by_cpu, severity, verify_live, with_examples};
 use crate::figures::{CountByNumber, Explanation};
-use crate::finding::{Finding, Severity};
+use crate::finding::Finding;
 use quietcore_trace::{Question, counted};
 
 /// The callback of every delayed work item's timer.
@@ -16,7 +16,7 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     if total == 0 {
         return None;
     }
-    let finding = Finding::new("delayed-work-on-isolated", Question::Isolation, Severity::Warning)
+    let finding = Finding::new("delayed-work-on-isolated", Question::Isolation, severity(report, total))
         .what(format!(
             "{} of delayed work ({}): a kworker may run each item there next.",
             counted(total, "of the foreign timers was one", "of the foreign timers were those"),

@@ -1,14 +1,14 @@
 //! Hrtimers of housekeeping CPUs expired on isolated CPUs.
 
-use super::text::verify_live;
+use super::text::{severity, verify_live};
 use crate::figures::Explanation;
-use crate::finding::{Finding, Severity};
+use crate::finding::Finding;
 use quietcore_trace::{Question, counted};
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let foreign = report.hrtimers.foreign.filter(|&count| count > 0)?;
     Some(
-        Finding::new("foreign-hrtimers", Question::Isolation, Severity::Warning)
+        Finding::new("foreign-hrtimers", Question::Isolation, severity(report, foreign))
             .what(format!(
                 "{} started on housekeeping CPUs expired on isolated CPUs.",
                 counted(foreign, "hrtimer", "hrtimers")

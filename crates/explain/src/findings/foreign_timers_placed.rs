@@ -1,8 +1,8 @@
 //! Housekeeping CPUs put timers into the bases of isolated CPUs.
 
-use super::text::{by_name, model, verify_live, with_examples};
+use super::text::{by_name, model, severity, verify_live, with_examples};
 use crate::figures::Explanation;
-use crate::finding::{Finding, Severity};
+use crate::finding::Finding;
 use quietcore_trace::{Question, TimerModel, counted};
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
@@ -26,7 +26,7 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
             format!("placed: {placed} -> 0 once the sender is gone."),
         )
     };
-    let finding = Finding::new("foreign-timers-placed", Question::Isolation, Severity::Warning)
+    let finding = Finding::new("foreign-timers-placed", Question::Isolation, severity(report, placed))
         .what(format!(
             "{} put into isolated CPUs' bases by housekeeping CPUs ({}).",
             counted(placed, "timer was", "timers were"),

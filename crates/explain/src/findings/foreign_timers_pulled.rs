@@ -1,6 +1,6 @@
 //! Isolated CPUs ran timers out of the bases of housekeeping CPUs.
 
-use super::text::{by_cpu, by_name, excluded_from_6_19, model, verify_live, with_examples};
+use super::text::{by_cpu, by_name, excluded_from_6_19, model, severity, verify_live, with_examples};
 use crate::figures::{CountByNumber, Explanation};
 use crate::finding::{Finding, Severity};
 use quietcore_core::{CpuSet, Nanos};
@@ -48,7 +48,7 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     } else {
         (change, predicted)
     };
-    let severity = if is_over { Severity::Note } else { Severity::Warning };
+    let severity = if is_over { Severity::Note } else { severity(report, pulled) };
     let finding = Finding::new("foreign-timers-pulled", Question::Isolation, severity)
         .what(format!(
             "{} pulled by isolated CPUs ({}; {}){when}.",

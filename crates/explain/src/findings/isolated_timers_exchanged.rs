@@ -1,8 +1,8 @@
 //! One isolated CPU ran timers of another.
 
-use super::text::{by_cpu, by_name, excluded_from_6_19, may_upgrade, verify_live, with_examples};
+use super::text::{by_cpu, by_name, excluded_from_6_19, may_upgrade, severity, verify_live, with_examples};
 use crate::figures::Explanation;
-use crate::finding::{Finding, Severity};
+use crate::finding::Finding;
 use quietcore_trace::{Question, counted};
 
 const PIN_OR_UPGRADE: &str = "A kernel from 6.19 on, or pinned timers in the program that arms them.";
@@ -12,7 +12,7 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let total = side.total.filter(|&count| count > 0)?;
     let all_stay = excluded_from_6_19(report).is_empty();
     let stays = all_stay || !may_upgrade(report);
-    let finding = Finding::new("isolated-timers-exchanged", Question::Isolation, Severity::Warning)
+    let finding = Finding::new("isolated-timers-exchanged", Question::Isolation, severity(report, total))
         .what(format!(
             "{} armed on one isolated CPU ran on another ({}; {}).",
             counted(total, "timer", "timers"),

@@ -40,5 +40,31 @@ const RULES: &[Rule] = &[
 pub(crate) fn all(explanation: &Explanation) -> Vec<Finding> {
     let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| rule(explanation)).collect();
     findings.sort_by_key(|finding| Reverse(finding.severity));
+    if !explanation.incomplete.is_empty() {
+        for finding in &mut findings {
+            finding.what.push_str(" The recording is incomplete, so these figures are approximate.");
+        }
+    }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all;
+    use crate::figures::Explanation;
+
+    /// Goal: no figure of an incomplete recording is told as if it was exact. Method: a finding of the same
+    /// figures, with and without something missing.
+    #[test]
+    fn an_incomplete_recording_has_approximate_figures() {
+        let mut report = Explanation::default();
+        report.hrtimers.foreign = Some(9);
+        let what =
+            |report: &Explanation| all(report).into_iter().map(|finding| finding.what).collect::<Vec<_>>();
+        assert_eq!(what(&report), ["9 hrtimers started on housekeeping CPUs expired on isolated CPUs."]);
+        report.incomplete = vec!["3 events were lost".to_owned()];
+        let approximate = "9 hrtimers started on housekeeping CPUs expired on isolated CPUs. The recording is \
+                           incomplete, so these figures are approximate.";
+        assert_eq!(what(&report), [approximate]);
+    }
 }

@@ -1,6 +1,6 @@
 //! Watchdogs of packet schedulers expired off the CPU that armed them.
 
-use super::text::by_cpu;
+use super::text::{by_cpu, severity};
 use crate::figures::Explanation;
 use crate::finding::{Finding, Severity};
 use quietcore_trace::Question;
@@ -13,7 +13,7 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let off = watchdog.off_arming_cpu.filter(|&count| count > 0)?;
     let expired = watchdog.expired?;
     // Pinned watchdogs show single ones: armed elsewhere while the expiry was already under way.
-    let severity = if off * STRAY_ONE_IN >= expired { Severity::Warning } else { Severity::Note };
+    let severity = if off * STRAY_ONE_IN >= expired { severity(report, off) } else { Severity::Note };
     Some(
         Finding::new("qdisc-watchdog-migrates", Question::PacketTimers, severity)
             .what(format!(

@@ -1,7 +1,8 @@
 //! Real-time tasks were woken onto a CPU inside a long softirq.
 
+use super::text::severity;
 use crate::figures::Explanation;
-use crate::finding::{Finding, Severity};
+use crate::finding::Finding;
 use quietcore_trace::Question;
 
 const WHY: &str = "Stock kernels (all versions without PREEMPT_RT) neither look at running softirqs when they place a \
@@ -30,7 +31,7 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
         Some(own) => format!(" ({own} of them of the kernel's own threads, which are not asked about)"),
     };
     Some(
-        Finding::new("rt-wakeups-behind-softirq", Question::RealTime, Severity::Warning)
+        Finding::new("rt-wakeups-behind-softirq", Question::RealTime, severity(report, behind))
             .what(format!(
                 "{behind} of {count} real-time wake-ups{apart} went to a CPU inside a NET or BLOCK softirq; they \
                  waited p50 {}, p99 {}, at most {}.",

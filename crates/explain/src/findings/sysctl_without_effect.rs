@@ -1,15 +1,15 @@
 //! `kernel.timer_migration` is off, and timers were pulled all the same.
 
-use super::text::model;
+use super::text::{model, severity};
 use crate::figures::Explanation;
-use crate::finding::{Finding, Severity};
+use crate::finding::Finding;
 use quietcore_trace::{Question, TimerModel, counted};
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let migrates = matches!(model(report)?, TimerModel::Pull | TimerModel::PullExcludesIsolated);
     let pulled = report.foreign.pulled.filter(|&count| count > 0)?;
     (migrates && report.timer_migration == Some(false)).then(|| {
-        Finding::new("timer-migration-sysctl-without-effect", Question::Isolation, Severity::Warning)
+        Finding::new("timer-migration-sysctl-without-effect", Question::Isolation, severity(report, pulled))
             .what(format!(
                 "kernel.timer_migration is 0, and {} pulled all the same.",
                 counted(pulled, "timer was", "timers were")

@@ -1,15 +1,26 @@
 //! Words that findings share: counts in order, the kernel's model, the lines that prove a finding.
 
 use crate::figures::{CountByName, CountByNumber, Disturbance, ExampleExpiry, Explanation};
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use quietcore_core::CpuSet;
 use quietcore_trace::{KernelRelease, TimerModel};
 use std::collections::BTreeMap;
 
 const EVIDENCE_MAX: usize = 3;
 
+/// Fewer than so many may be chance, and so may fewer than one in so many seconds.
+const FEW: u64 = 3;
+const SECONDS_EACH: u64 = 10;
+
 pub(super) fn model(report: &Explanation) -> Option<TimerModel> {
     report.kernel.as_deref().and_then(KernelRelease::parse).map(|kernel| kernel.timer_model())
+}
+
+/// How much something matters that happened so often: what is seldom is a note.
+pub(super) fn severity(report: &Explanation, count: u64) -> Severity {
+    let seconds = report.duration_ns.unwrap_or(0) / 1_000_000_000;
+    let is_seldom = count < FEW || count.saturating_mul(SECONDS_EACH) < seconds;
+    if is_seldom { Severity::Note } else { Severity::Warning }
 }
 
 /// `explain` on the running kernel with the same isolated set.
@@ -69,7 +80,21 @@ pub(super) fn with_examples(
 
 #[cfg(test)]
 mod tests {
-    use super::{by_cpu, by_name};
+    use super::{by_cpu, by_name, severity};
+    use crate::figures::Explanation;
+    use crate::finding::Severity;
+
+    /// Goal: what is seldom is a note. Method: both limits, from both sides; a recording without a length.
+    #[test]
+    fn what_is_seldom_is_a_note() {
+        let of = |seconds: u64, count| {
+            let duration_ns = Some(seconds * 1_000_000_000 + 999_999_999);
+            severity(&Explanation { duration_ns, ..Explanation::default() }, count)
+        };
+        assert_eq!([of(2, 2), of(2, 3)], [Severity::Note, Severity::Warning]);
+        assert_eq!([of(101, 10), of(100, 10)], [Severity::Note, Severity::Warning]);
+        assert_eq!(severity(&Explanation::default(), 3), Severity::Warning);
+    }
 
     /// Goal: the four largest counts are named, equal ones in order, and the rest is counted.
     #[test]

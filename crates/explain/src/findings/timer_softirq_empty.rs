@@ -1,6 +1,6 @@
 //! The TIMER softirq ran without a timer to run.
 
-use super::text::by_cpu;
+use super::text::{by_cpu, severity};
 use crate::figures::Explanation;
 use crate::finding::{Finding, Severity};
 use quietcore_core::CpuSet;
@@ -16,8 +16,10 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let on_isolated: u64 =
         empty_by_cpu.iter().filter(|(cpu, _)| is_isolated(cpu)).map(|(_, count)| count).sum();
     let (severity, change, predicted) = if on_isolated > 0 {
+        // Elsewhere one is a moment of a tick that comes anyway.
+        let severity = if report.preempt_rt { severity(report, on_isolated) } else { Severity::Note };
         (
-            Severity::Warning,
+            severity,
             "Stop the tick on CPUs that run one task: boot with nohz_full=LIST rcu_nocbs=LIST",
             format!("On isolated CPUs: {on_isolated} -> close to 0 while they run one task each."),
         )

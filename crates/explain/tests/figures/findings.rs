@@ -66,13 +66,13 @@ fn one_event_is_a_finding_and_none_is_not() {
          next.",
         "kernel.timer_migration is 0, and 1 timer was pulled all the same.",
         "1 timer armed on one isolated CPU ran on another (1 on CPU 2; 1 commit_timeout).",
+        "2 expiries (67 %) ran on another CPU than the timer's base (1 on CPU 1, 1 on CPU 2); 0 of these \
+         timers were armed on their old base again (rate unknown: ping-pong).",
         "1 of 1 packet-scheduler watchdogs expired off the CPU that armed them (all 1: 1 on CPU 1).",
         "1 hrtimer started on housekeeping CPUs expired on isolated CPUs.",
         "1 of 1 real-time wake-ups went to a CPU inside a NET or BLOCK softirq; they waited p50 unknown, p99 \
          unknown, at most unknown.",
         "1 of 1 TIMER softirqs ran no timer (1 on CPU 1); 1 of them on isolated CPUs.",
-        "2 expiries (67 %) ran on another CPU than the timer's base (1 on CPU 1, 1 on CPU 2); 0 of these \
-         timers were armed on their old base again (rate unknown: ping-pong).",
     ];
     assert_eq!(whats(&trace::ones(), &[]), expected);
     let events = "timer_start timer_expire_entry softirq_entry softirq_exit hrtimer_start hrtimer_expire_entry \

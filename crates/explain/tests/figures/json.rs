@@ -25,6 +25,8 @@ fn every_field_has_its_value() {
         "nohz_full": "3",
         "timer_migration": false,
         "isolated_at_ns": null,
+        "begin_ns": 10_000_000_000_u64,
+        "wall_clock_ns": null,
         "duration_ns": 2_500_000_000_u64,
         "events": 492,
         "lost_events": 17,
@@ -62,6 +64,7 @@ fn every_field_has_its_value() {
         "groups": { "estimated": false, "cpus": { "0": "0,2,9", "1": "1,3" } },
         "isolated_cpus": isolated_cpus(),
         "interruptions": interruptions(),
+        "osnoise": [],
         "at": null,
         "malformed": { "count": 1, "first": ["line 493: no TASK-PID [CPU] at the front: \"gibberish\""] },
         "unknown_events": {},
@@ -196,12 +199,6 @@ const FINDINGS: [[&str; 3]; 10] = [
         "placed: 3 -> 0 once the sender is gone.",
     ],
     [
-        "delayed-work-on-isolated",
-        "1 of the foreign timers was one of delayed work (1 on CPU 9): a kworker may run each item \
-         there next.",
-        "foreign.by_function of delayed_work_timer_fn: 1 -> 0 with the timers.",
-    ],
-    [
         "timer-migration-sysctl-without-effect",
         "kernel.timer_migration is 0, and 4 timers were pulled all the same.",
         "none for wheel timers: 74 pulled with 1, 90 with 0 on the same load (6.12).",
@@ -230,16 +227,22 @@ const FINDINGS: [[&str; 3]; 10] = [
         "behind_softirq: 125 -> 0 on CPUs that serve no device.",
     ],
     [
-        "timer-softirq-empty",
-        "14 of 20 TIMER softirqs ran no timer (11 on CPU 6, 2 on CPU 2, 1 on CPU 5); 2 of them on \
-         isolated CPUs.",
-        "On isolated CPUs: 2 -> close to 0 while they run one task each.",
+        "delayed-work-on-isolated",
+        "1 of the foreign timers was one of delayed work (1 on CPU 9): a kworker may run each item \
+         there next.",
+        "foreign.by_function of delayed_work_timer_fn: 1 -> 0 with the timers.",
     ],
     [
         "remote-expiries",
         "13 expiries (41 %) ran on another CPU than the timer's base (6 on CPU 3, 4 on CPU 2, 2 on CPU \
          1, 1 on CPU 9); 5 of these timers were armed on their old base again (2.0/s: ping-pong).",
         "No change is asked for.",
+    ],
+    [
+        "timer-softirq-empty",
+        "14 of 20 TIMER softirqs ran no timer (11 on CPU 6, 2 on CPU 2, 1 on CPU 5); 2 of them on \
+         isolated CPUs.",
+        "On isolated CPUs: 2 -> close to 0 while they run one task each.",
     ],
 ];
 
@@ -248,10 +251,13 @@ const FINDINGS: [[&str; 3]; 10] = [
 fn every_finding_quotes_its_figures() {
     let report = report();
     assert_eq!(report.findings.len(), FINDINGS.len(), "{:?}", report.findings);
+    // One timer is few, remote expiries are no fault, and an empty softirq costs little without PREEMPT_RT.
+    let notes = ["delayed-work-on-isolated", "remote-expiries", "timer-softirq-empty"];
     for (finding, [id, what, predicted]) in report.findings.iter().zip(FINDINGS) {
-        let severity = if id == "remote-expiries" { Severity::Note } else { Severity::Warning };
+        let severity = if notes.contains(&id) { Severity::Note } else { Severity::Warning };
         assert_eq!((finding.id, finding.severity), (id, severity));
-        assert_eq!((finding.what.as_str(), finding.predicted.as_str()), (what, predicted), "{id}");
+        let what = format!("{what} The recording is incomplete, so these figures are approximate.");
+        assert_eq!((&*finding.what, finding.predicted.as_str()), (&*what, predicted), "{id}");
     }
     let pulled = &report.findings[0];
     // One of group 0 (0,2,9) and one of group 1 (1,3).

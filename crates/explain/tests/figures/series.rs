@@ -131,7 +131,7 @@ quietcore_longest_interruption_seconds{cpu="9",source="nmi",name="perf_event_nmi
 quietcore_longest_interruption_seconds{cpu="9",source="processor",name="local_timer"} 0.000007
 quietcore_longest_interruption_seconds{cpu="9",source="softirq",name="NET_RX"} 0.00003
 quietcore_longest_interruption_seconds{cpu="9",source="work",name="vmstat_update"} 0.000004
-quietcore_finding{id="delayed-work-on-isolated",question="isolation",severity="warning"} 1
+quietcore_finding{id="delayed-work-on-isolated",question="isolation",severity="note"} 1
 quietcore_finding{id="foreign-hrtimers",question="isolation",severity="warning"} 1
 quietcore_finding{id="foreign-timers-placed",question="isolation",severity="warning"} 1
 quietcore_finding{id="foreign-timers-pulled",question="isolation",severity="warning"} 1
@@ -140,7 +140,7 @@ quietcore_finding{id="qdisc-watchdog-migrates",question="packet-timers",severity
 quietcore_finding{id="remote-expiries",question="placement",severity="note"} 1
 quietcore_finding{id="rt-wakeups-behind-softirq",question="real-time",severity="warning"} 1
 quietcore_finding{id="timer-migration-sysctl-without-effect",question="isolation",severity="warning"} 1
-quietcore_finding{id="timer-softirq-empty",question="empty-softirqs",severity="warning"} 1
+quietcore_finding{id="timer-softirq-empty",question="empty-softirqs",severity="note"} 1
 "#;
 
 fn written() -> String {

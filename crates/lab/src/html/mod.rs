@@ -1,25 +1,21 @@
 //! A report for a browser: one file, no scripts, nothing from elsewhere, light and dark.
 //!
-//! `svg.rs` writes elements, `plot.rs` draws, `style.css` has the colours. What was measured, what is
-//! simulated and what others measured have sections and pictures of their own and never share an axis.
+//! `plot.rs` draws, `style.css` has what this page alone shows; the rest is `quietcore_page`'s. What was
+//! measured, what is simulated and what others measured have sections and pictures of their own and never
+//! share an axis.
 
 mod plot;
-mod svg;
 
 use crate::plan::{Citation, VariantRole};
 use crate::report::{ComparisonVerdict, FigureComparison, LabReport, RowReport, ScenarioReport, maybe};
+use quietcore_page::{escaped, figure};
 use std::fmt::Write;
-use svg::escaped;
 
 const STYLE: &str = include_str!("style.css");
 
 /// The whole file.
 pub fn page(report: &LabReport) -> String {
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>quietcore lab</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
-    );
+    let mut out = String::new();
     out.push_str("<h1>quietcore lab</h1>\n");
     let quick = if report.quick { " This was the quick run: a first impression." } else { "" };
     let _ = writeln!(
@@ -34,8 +30,7 @@ pub fn page(report: &LabReport) -> String {
     host(&mut out, report);
     overview(&mut out, report);
     report.rows.iter().for_each(|one| row(&mut out, one));
-    out.push_str("</body>\n</html>\n");
-    out
+    quietcore_page::page("quietcore lab", STYLE, &out)
 }
 
 fn host(out: &mut String, report: &LabReport) {
@@ -114,39 +109,31 @@ fn row(out: &mut String, row: &RowReport) {
     attachments(out, row);
 }
 
-fn figure(out: &mut String, class: &str, title: &str, below: &str, picture: &str) {
-    let _ = writeln!(
-        out,
-        "<figure class=\"{class}\"><figcaption>{}<small>{}</small></figcaption>\n{picture}</figure>",
-        escaped(title),
-        escaped(below)
-    );
-}
-
 fn plots(out: &mut String, row: &RowReport) {
     out.push_str("<div class=\"plots\">\n");
     let spread = "median; whisker: smallest and largest round";
     if plot::is_series(row) {
         if let Some(picture) = plot::series(row) {
-            figure(out, "long", "All variants", spread, &picture);
+            out.push_str(&figure("long", "All variants", spread, &picture));
         }
         if let (Some(picture), Some(first)) = (plot::differences(row), row.comparisons.first()) {
             let title = format!("{} against {}", first.after, first.before);
-            figure(out, "long", &title, "difference of the medians; below 0 is a loss", &picture);
+            let below = "difference of the medians; below 0 is a loss";
+            out.push_str(&figure("long", &title, below, &picture));
         }
     } else {
         for one in &row.comparisons {
             let place = plot::place(row, one.figure);
             if let Some(picture) = place.and_then(|at| plot::measured(row, at)) {
                 let below = format!("measured, {}; {spread}", one.better.name());
-                figure(out, "measured", one.figure, &below, &picture);
+                out.push_str(&figure("measured", one.figure, &below, &picture));
             }
         }
     }
     for one in row.simulated.iter().flat_map(|simulated| &simulated.comparisons) {
         if let Some(picture) = plot::simulated(row, one) {
             let below = format!("simulated, {}; whisker: costs halved, doubled", one.better.name());
-            figure(out, "simulated", one.what, &below, &picture);
+            out.push_str(&figure("simulated", one.what, &below, &picture));
         }
     }
     out.push_str("</div>\n");

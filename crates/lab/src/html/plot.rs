@@ -5,9 +5,9 @@
 //! its value in the margin, where nothing else is.
 //! Names stand below the bars for readers who cannot tell colours apart.
 
-use super::svg::{Anchor, AxisScale, Svg, point};
 use crate::plan::VariantRole;
 use crate::report::{FigureReport, RowReport, ScenarioComparison, ScenarioValue, number};
+use quietcore_page::{Anchor, AxisScale, Svg, point};
 
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 84.0;

@@ -223,6 +223,12 @@ impl<'a> ExpressionParser<'a> {
             "__get_cpumask" | "__get_rel_cpumask" | "__get_bitmask" | "__get_rel_bitmask" => {
                 Expression::Mask(self.named_field()?)
             }
+            "__print_ns_to_secs" | "__print_ns_without_secs" => {
+                let second = Expression::Constant(CNumber::unsigned(1_000_000_000));
+                let is_rest = name == "__print_ns_without_secs";
+                let operator = if is_rest { CBinary::Remainder } else { CBinary::Divide };
+                Expression::Binary(operator, Box::new([self.expression()?, second]))
+            }
             "__print_hex" | "__print_hex_str" => {
                 let Expression::Field(of) = self.expression()? else { return None };
                 self.expect(",")?;

@@ -7,7 +7,7 @@ mod sched;
 mod timer;
 mod timer_migration;
 
-use crate::event::{Event, IpiPurpose, Record, SoftirqStep, SpanStep, SystemInterrupt};
+use crate::event::{Event, IpiPurpose, NoiseSource, Record, SoftirqStep, SpanStep, SystemInterrupt};
 use crate::field::{Fields, Malformed, hexadecimal, unsigned};
 use crate::line::{Columns, Prefix, split, split_usual};
 use quietcore_core::{CpuId, CpuSet, Nanos};
@@ -49,6 +49,9 @@ fn event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
         b"irq_handler_exit" => device_interrupt(SpanStep::Exit, text),
         b"nmi_handler" => nmi(text),
         b"csd_queue_cpu" => call_queued(text),
+        b"irq_noise" => noise(NoiseSource::Interrupt, text),
+        b"thread_noise" => noise(NoiseSource::Task, text),
+        b"nmi_noise" => noise(NoiseSource::Nmi, text),
         _ => Ok(system_interrupt(name).unwrap_or(Event::Unknown)),
     }
 }
@@ -85,10 +88,25 @@ fn nmi(text: &[u8]) -> Result<Event<'_>, Malformed> {
     Ok(Event::NmiHandled { handler: text[..end].trim_ascii(), took: Nanos(took.max(0) as u64) })
 }
 
+/// `NAME:NUMBER start S.N duration N ns`; an NMI has no name.
+#[inline(never)]
+fn noise(source: NoiseSource, text: &[u8]) -> Result<Event<'_>, Malformed> {
+    let (start, duration) = (b"start ", b" duration ");
+    let end = memchr::memmem::rfind(text, duration).ok_or(Malformed::MissingField("duration"))?;
+    let took = text[end + duration.len()..].trim_ascii().strip_suffix(b" ns").and_then(unsigned);
+    let took = Nanos(took.ok_or(Malformed::NotANumber("duration"))?);
+    let begin = memchr::memmem::rfind(&text[..end], start).ok_or(Malformed::MissingField("start"))?;
+    let head = text[..begin].trim_ascii();
+    // A task's name may hold colons, too.
+    let name = memchr::memrchr(b':', head).map_or(head, |colon| &head[..colon]);
+    Ok(Event::Noise { source, name, took })
+}
+
 #[inline(never)]
 fn softirq<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
     let fields = &mut Fields::new(text);
     let step = match name {
+        b"noise" => return noise(NoiseSource::Softirq, text),
         b"raise" => SoftirqStep::Raise,
         b"entry" => SoftirqStep::Entry,
         b"exit" => SoftirqStep::Exit,

@@ -21,5 +21,5 @@ pub use affinity::{go_before_others, run_on};
 pub use disturbance::OwnDisturbance;
 pub use events::{Tracepoint, recorded_tracepoints, tracepoints};
 pub use pages::LiveText;
-pub use recording::{BufferCounts, BufferTrial, Recording};
+pub use recording::{BUFFER_KIB_MAX, BufferCounts, BufferTrial, Recording};
 pub use tracefs::{LiveError, Tracefs};

@@ -33,8 +33,11 @@ pub struct BufferTrial {
     pub was_lossy: bool,
 }
 
+/// An event takes about so much of a buffer.
+const EVENT_BYTES: u64 = 64;
+
 /// The largest buffer of one CPU.
-const BUFFER_KIB_MAX: u32 = 1 << 20;
+pub const BUFFER_KIB_MAX: u32 = 1 << 20;
 
 /// What the kernel counted of one CPU's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,6 +164,24 @@ impl Recording {
         Ok(BufferTrial { grown, was_lossy })
     }
 
+    /// The KiB of a CPU's buffer in which nothing would have been lost, if events were: what it has, and room
+    /// for the lost ones, which are taken to be as long as those that are left. `counts` are those of when
+    /// recording stopped.
+    ///
+    /// # Errors
+    /// [`LiveError::Io`].
+    pub fn lossless_kib(&self, counts: &[(CpuId, BufferCounts)]) -> Result<Option<u64>, LiveError> {
+        let mut most = None;
+        for ((_, counts), (_, folder)) in counts.iter().zip(per_cpu(&self.path)?) {
+            if counts.lost > 0 {
+                let path = folder.join("buffer_size_kb");
+                let size = fs::read_to_string(&path).map_err(|error| LiveError::at(&path, error))?;
+                most = most.max(Some(counts.lossless_kib(&size)));
+            }
+        }
+        Ok(most)
+    }
+
     /// Removes the instance now, and says whether that worked.
     ///
     /// # Errors
@@ -210,6 +231,15 @@ impl BufferCounts {
         (needed / 1024.0).ceil() as u64
     }
 
+    /// The KiB of a buffer of `size` KiB, as the kernel says it, that would have lost nothing.
+    fn lossless_kib(&self, size: &str) -> u64 {
+        // One that was never used has two sizes: `7 (expanded: 1408)`.
+        let digits = size.rsplit(' ').next().unwrap_or_default().trim().trim_end_matches(')');
+        let each = if self.left == 0 { EVENT_BYTES } else { self.left_bytes.div_ceil(self.left) };
+        let more = self.lost.saturating_mul(each).saturating_mul(5) / 4;
+        digits.parse::<u64>().unwrap_or(0).saturating_add(more.div_ceil(1024))
+    }
+
     /// Reads a text of `per_cpu/cpuN/stats`. There are three ways to lose events.
     pub(crate) fn read(stats: &str) -> Self {
         let value = |key| {
@@ -252,6 +282,15 @@ mod tests {
         let needed = |span| counts.needed_kib(Duration::from_millis(500), Duration::from_secs(span));
         assert_eq!((needed(1), needed(10)), (400, 4000));
         assert_eq!(BufferCounts::default().needed_kib(Duration::ZERO, Duration::from_secs(10)), 0);
+    }
+
+    /// Goal: a buffer that would have lost nothing has room for what was lost, and a quarter more. Method:
+    /// events of 40.96 bytes, of which the kernel has some left, or none; both forms of a size.
+    #[test]
+    fn a_buffer_has_room_for_what_was_lost() {
+        let counts = BufferCounts { lost: 3000, read: 0, left: 1000, left_bytes: 40_960 };
+        assert_eq!(counts.lossless_kib("4096\n"), 4096 + 151);
+        assert_eq!(BufferCounts { left: 0, ..counts }.lossless_kib("7 (expanded: 1408)\n"), 1408 + 235);
     }
 
     /// Goal: buffers of busy CPUs grow, as far as there is memory, and only what a lossy trial left is thrown

@@ -18,7 +18,8 @@ pub(super) fn assumptions(load: &RecordedLoad, question: &WhatifQuestion) -> Vec
          CPUs run their own timers before any looks at those of others. Real kernels mix the two.",
         "When a timer of a CPU runs and the recording has that CPU leave idle in the same tick, it is awake \
          before the next CPU looks.",
-        "A timer that was armed again while its callback ran elsewhere stays in the base it was recorded in.",
+        "A timer that its callback armed again, on another CPU than its base's, stays in the base that it ran out \
+         of.",
     ]
     .map(str::to_owned)
     .into();

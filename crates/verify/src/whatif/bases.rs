@@ -19,6 +19,8 @@ pub(super) struct LoadTimer {
     pub(super) timer: u32,
     /// The place of its arm among the inputs.
     pub(super) arm: u32,
+    /// The CPU that armed it, in the replay.
+    pub(super) armed_on: CpuId,
 }
 
 type TimerStore = Timers<LoadTimer, Vec<Slot<LoadTimer>>>;
@@ -87,7 +89,7 @@ mod tests {
     fn a_timer_is_in_one_base() {
         let (first, second) = (CpuId::new(0).expect("a CPU"), CpuId::new(1).expect("a CPU"));
         let mut bases = WhatifBases::new(2, 1);
-        let pending = LoadTimer { timer: 0, arm: 7 };
+        let pending = LoadTimer { timer: 0, arm: 7, armed_on: first };
         bases.arm(pending, OwnerBase { cpu: first, kind: LoadBase::Global }, 1009, 1000);
         assert_eq!(bases.next(first, LoadBase::Global), Some(1010), "one jiffy later, as the wheel has it");
         assert_eq!(bases.cancel(0).map(|(cpu, pending)| (cpu, pending.arm)), Some((first, 7)));

@@ -87,7 +87,14 @@ impl<'a> WhatifMachine<'a> {
             deadlines: BTreeSet::new(),
             awake: possible(load).iter().collect(),
             last: CpuId::default(),
-            timers: TimerRuns { load, bases, tally, now, owners: Vec::new() },
+            timers: TimerRuns {
+                load,
+                bases,
+                tally,
+                now,
+                owners: Vec::new(),
+                last_runs: vec![None; load.timers],
+            },
         };
         machine.begin();
         Ok(machine)
@@ -254,8 +261,8 @@ impl<'a> WhatifMachine<'a> {
         {
             self.timers.tally.superseded += 1;
         }
-        let base = self.target(arm);
-        let pending = LoadTimer { timer: arm.timer, arm: place };
+        let (base, armed_on) = self.target(arm);
+        let pending = LoadTimer { timer: arm.timer, arm: place, armed_on };
         let now = self.load.jiffies(self.timers.now);
         self.timers.bases.arm(pending, OwnerBase { cpu: base, kind: arm.kind }, arm.expires, now);
         let before = self.cpus[base.index()].deadline;
@@ -277,15 +284,23 @@ impl<'a> WhatifMachine<'a> {
         }
     }
 
-    /// The CPU whose base a timer goes into.
-    fn target(&self, arm: &LoadArm) -> CpuId {
-        let stays_with_callback = self.load.policy != Policy::Push && arm.base != arm.cpu;
-        if arm.is_pinned || stays_with_callback {
-            return arm.base;
+    /// The CPU whose base a timer goes into, and the one that puts it there. A timer that its own callback
+    /// arms stays in the base that it ran out of, and runs its callback where this replay has it.
+    fn target(&self, arm: &LoadArm) -> (CpuId, CpuId) {
+        if arm.is_pinned {
+            return (arm.base, arm.cpu);
         }
-        let Some(PushChoice { housekeeping, topology }) = &self.push else { return arm.cpu };
+        let is_of_callback = self.load.policy != Policy::Push && arm.base != arm.cpu;
+        if is_of_callback {
+            // Otherwise its base was named, as that of a work item's CPU.
+            let ran =
+                self.timers.last_runs[arm.timer as usize].filter(|(tick, _)| tick + 1 >= self.timers.now);
+            return ran.map_or((arm.base, arm.cpu), |(_, ran)| (ran.base, ran.cpu));
+        }
+        let Some(PushChoice { housekeeping, topology }) = &self.push else { return (arm.cpu, arm.cpu) };
         let arming = Arming { cpu: arm.cpu, is_idle: arm.is_idle };
-        push_target(arming, housekeeping, topology.domains(arm.cpu), |cpu| self.is_asleep(cpu))
+        let target = push_target(arming, housekeeping, topology.domains(arm.cpu), |cpu| self.is_asleep(cpu));
+        (target, arm.cpu)
     }
 
     /// The next tick in which a CPU has something to do, as far as the bases say.
@@ -296,9 +311,9 @@ impl<'a> WhatifMachine<'a> {
         earlier(own, groups.min().map(|at| self.tick_of(at)))
     }
 
-    /// Who has a reason to look at its timers now: sleepers, then the awake ones; both in the round from the
-    /// CPU that did something last.
-    pub(super) fn due(&self) -> Vec<CpuId> {
+    /// Who has a reason to look at its timers now: sleepers, then the awake ones, or the other way round;
+    /// both in the round from the CPU that did something last.
+    pub(super) fn due(&self, awake_come_first: bool) -> Vec<CpuId> {
         let late = self.deadlines.iter().take_while(|(tick, _)| *tick <= self.timers.now);
         let mut due: Vec<CpuId> = late.map(|(_, cpu)| *cpu).filter(|cpu| self.is_asleep(*cpu)).collect();
         let round = self.cpus.len();
@@ -306,6 +321,9 @@ impl<'a> WhatifMachine<'a> {
         due.sort_by_key(distance);
         let mut awake: Vec<CpuId> = self.awake.iter().copied().collect();
         awake.sort_by_key(distance);
+        if awake_come_first {
+            std::mem::swap(&mut due, &mut awake);
+        }
         due.append(&mut awake);
         due
     }

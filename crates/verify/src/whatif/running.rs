@@ -3,7 +3,7 @@
 
 use super::bases::{LoadTimer, WhatifBases};
 use super::figures::{RunPlace, WhatifCounts};
-use super::load::{LoadBase, LoadEvent, RecordedLoad};
+use super::load::{LoadArm, LoadBase, LoadEvent, RecordedLoad};
 use quietcore_core::CpuId;
 
 #[derive(Debug)]
@@ -14,15 +14,20 @@ pub(super) struct TimerRuns<'a> {
     pub(super) now: u64,
     /// CPUs whose timers ran since they were last asked for.
     pub(super) owners: Vec<CpuId>,
+    /// By timer: in which tick it ran last, and where, in the replay.
+    pub(super) last_runs: Vec<Option<(u64, RunPlace)>>,
 }
 
 impl TimerRuns<'_> {
     /// Runs what is due in a base, on `runner`.
     pub(super) fn run(&mut self, owner: CpuId, kind: LoadBase, runner: CpuId) {
         let now = self.load.jiffies(self.now);
-        while let Some(LoadTimer { arm: place, .. }) = self.bases.next_expired(owner, kind, now) {
+        while let Some(LoadTimer { timer, arm: place, armed_on }) = self.bases.next_expired(owner, kind, now)
+        {
+            let ran = RunPlace { base: owner, cpu: runner };
+            self.last_runs[timer as usize] = Some((self.now, ran));
             if let Some(LoadEvent::Arm(arm)) = self.load.inputs.get(place as usize).map(|input| input.what) {
-                self.tally.ran(place, &arm, RunPlace { base: owner, cpu: runner }, self.now);
+                self.tally.ran(place, &LoadArm { cpu: armed_on, ..arm }, ran, self.now);
             }
             if self.owners.last() != Some(&owner) {
                 self.owners.push(owner);

@@ -19,19 +19,24 @@
 //! work items and causes, which that tracer does not know.
 
 mod cause;
+mod gap;
 mod near;
 mod row;
 mod source;
 mod stack;
 #[cfg(test)]
 mod tests;
+mod timeline;
 
+pub use gap::Gap;
 pub use near::RecordedMoment;
 
 pub(super) use cause::Initiator;
 
-use super::report::{Interruption, MomentReport};
+use super::kernel_threads::is_kernel_thread;
+use super::report::{Interruption, MomentReport, TimelineReport};
 use cause::{CauseId, CauseTable, How};
+use gap::GapSearch;
 use near::{NearSpans, SpanEnd};
 use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_trace::{
@@ -42,6 +47,7 @@ use row::Row;
 use source::{SOFTIRQS, Source, ThingKey, softirq};
 use stack::{Open, SpanStack};
 use std::collections::HashMap;
+use timeline::Timeline;
 
 /// So many rows are kept; what finds no room is counted under a name of its own, by CPU and source.
 const ROWS_MAX: usize = 2_048;
@@ -136,6 +142,8 @@ pub(super) struct InterruptionCounts {
     /// Whether ends of timers' and of high-resolution timers' callbacks are in the input.
     ends: [bool; 2],
     near: Option<NearSpans>,
+    timeline: Option<Timeline>,
+    gap: Option<GapSearch>,
 }
 
 impl InterruptionCounts {
@@ -152,7 +160,24 @@ impl InterruptionCounts {
             marks: 0,
             ends: [false; 2],
             near: at.map(NearSpans::new),
+            timeline: None,
+            gap: None,
         }
+    }
+
+    /// Looks for a stretch that is longer, too, if it is asked for.
+    pub(super) fn with_gap(self, longer_than: Option<Nanos>) -> Self {
+        Self { gap: longer_than.map(GapSearch::new), ..self }
+    }
+
+    /// The first stretch that is longer.
+    pub(super) fn gap(&self) -> Option<Gap> {
+        self.gap.as_ref()?.found()
+    }
+
+    /// Keeps when things took CPUs away, too, if it is asked for.
+    pub(super) fn with_timeline(self, is_asked: bool) -> Self {
+        Self { timeline: is_asked.then(Timeline::new), ..self }
     }
 
     /// How often a cause was forgotten, or had no room.
@@ -162,6 +187,9 @@ impl InterruptionCounts {
 
     /// Takes any event but a mark of lost ones and the begin of a timer's callback.
     pub(super) fn take(&mut self, record: &Record<'_>, names: &mut NameTable) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.reach(record.at);
+        }
         match &record.event {
             Event::DeviceInterrupt { step: SpanStep::Entry, number, name } => {
                 // Devices may share an interrupt: each handler has a row.
@@ -204,6 +232,7 @@ impl InterruptionCounts {
                     let since = Nanos(record.at.0.saturating_sub(took.0));
                     let open = Open { since, ..Open::of(record, (Source::Nmi, 0), name, Some(row), None) };
                     self.look(record.cpu, &open, Some(SpanEnd { at: record.at, own: took.0 }));
+                    self.take_gap(record.cpu, &open, record.at);
                 }
                 self.of(record.cpu).open.cover(took.0);
             }
@@ -275,6 +304,12 @@ impl InterruptionCounts {
     pub(super) fn forget(&mut self, mark: &Record<'_>) {
         self.of(mark.cpu).open.clear();
         self.marks += 1;
+        if let Some(timeline) = &mut self.timeline {
+            timeline.lose(mark.cpu, mark.at);
+        }
+        if let Some(gap) = &mut self.gap {
+            gap.forget(mark.cpu);
+        }
     }
 
     fn started<T>(&self, what: T) -> Started<T> {
@@ -394,6 +429,12 @@ impl InterruptionCounts {
             let ended = SpanEnd { at: record.at, own };
             let is_over = open.key.0 == Source::Task || open.key.0.is_of_a_task();
             self.look(record.cpu, &open, is_over.then_some(ended));
+            // A task of a user is what its CPU is there for.
+            let is_of_users =
+                || open.key.0 == Source::Task && !is_kernel_thread(names.text(open.name).as_bytes());
+            if is_over && self.gap.is_some() && !is_of_users() {
+                self.take_gap(record.cpu, &open, record.at);
+            }
             match (open.key.0, open.row) {
                 (Source::Task, Some(row)) => self.rows[row].end(record, own, open.cause),
                 (source, _) if source.is_of_a_task() => interrupted.push(Open { before: own, ..open }),
@@ -438,14 +479,25 @@ impl InterruptionCounts {
     fn end(&mut self, record: &Record<'_>, key: ThingKey) {
         let Some((open, own)) = self.of(record.cpu).open.end(key, record.at) else { return };
         self.look(record.cpu, &open, Some(SpanEnd { at: record.at, own }));
+        self.take_gap(record.cpu, &open, record.at);
         if let Some(row) = open.row {
             self.rows[row].end(record, own, open.cause);
         }
     }
 
+    /// It has ended, its task has lost the CPU, or its end is not in the input.
     fn look(&mut self, cpu: CpuId, open: &Open, ended: Option<SpanEnd>) {
+        if let (Some(timeline), Some(row), Some(ended)) = (&mut self.timeline, open.row, ended) {
+            timeline.add(row, open.since, ended.at, ended.own.saturating_sub(open.before));
+        }
         if let Some(near) = &mut self.near {
             near.take(cpu, open, ended);
+        }
+    }
+
+    fn take_gap(&mut self, cpu: CpuId, open: &Open, until: Nanos) {
+        if let Some(gap) = self.gap.as_mut().filter(|_| open.row.is_some()) {
+            gap.take(cpu, open.since, until);
         }
     }
 
@@ -479,10 +531,20 @@ impl InterruptionCounts {
         Some(near.report(&self.causes, names))
     }
 
+    /// What the pieces of the rows' times are, if they are asked for.
+    pub(super) fn report_timeline(&self) -> Option<TimelineReport> {
+        self.timeline.as_ref().map(Timeline::report)
+    }
+
     /// All rows that `is_known` says the input can support, by CPU, source and name.
     pub(super) fn report(&self, names: &NameTable, is_known: impl Fn(&str) -> bool) -> Vec<Interruption> {
-        let known = self.rows.iter().filter(|row| is_known(row.source.name()));
-        let mut rows: Vec<Interruption> = known.map(|row| row.report(&self.causes, names)).collect();
+        let report = |(place, row): (usize, &Row)| {
+            let reported = row.report(&self.causes, names);
+            let Some(timeline) = &self.timeline else { return reported };
+            Interruption { taken_ns: timeline.row(place), durations: row.durations(), ..reported }
+        };
+        let known = self.rows.iter().enumerate().filter(|(_, row)| is_known(row.source.name()));
+        let mut rows: Vec<Interruption> = known.map(report).collect();
         rows.sort_by(|one, two| (one.cpu, one.source, &one.name).cmp(&(two.cpu, two.source, &two.name)));
         row::mark_own(&mut rows);
         rows

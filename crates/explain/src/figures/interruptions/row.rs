@@ -87,7 +87,23 @@ impl Row {
             max_at_ns: measured(self.max_at.0),
             max_line: measured(self.max_line),
             causes,
+            taken_ns: Vec::new(),
+            durations: Vec::new(),
         }
+    }
+
+    /// How many took from 2^n to less than 2^(n+1) ns, to two significant digits; the first has those of 0,
+    /// too.
+    pub(super) fn durations(&self) -> Vec<u64> {
+        let mut counts = Vec::new();
+        for step in self.took.iter_recorded() {
+            let power = self.took.lowest_equivalent(step.value_iterated_to()).max(1).ilog2() as usize;
+            if counts.len() <= power {
+                counts.resize(power + 1, 0);
+            }
+            counts[power] += step.count_since_last_iteration();
+        }
+        counts
     }
 }
 

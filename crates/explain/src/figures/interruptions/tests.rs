@@ -547,3 +547,91 @@ fn what_starts_something_is_not_guessed() {
     assert_eq!(high(vec![ended()]), "processor (unknown) (1, -)");
     assert_eq!(high(vec![end]), "hrtimer h (1, -)");
 }
+
+/// Goal: a gap is what takes an isolated CPU away without a break, of whatever kind, and a user's task is
+/// none. Method: a user's task for long; then an interrupt, a thread of the kernel's and a softirq in the
+/// next task, each too short, closely after each other; the same with a pause; an NMI; another CPU.
+#[test]
+fn a_gap_is_of_all_that_is_not_the_cpus_own() {
+    let gap = |isolated: &str, events: &[Record<'static>]| {
+        let isolated: CpuSet = isolated.parse().expect("a list");
+        let counts = InterruptionCounts::new(isolated, None).with_gap(Some(Nanos(30_000)));
+        let (mut counts, mut names) = (counts, NameTable::new());
+        for record in events {
+            match record.event {
+                Event::Lost { .. } => counts.forget(record),
+                _ => counts.take(record, &mut names),
+            }
+        }
+        counts.gap().map(|gap| (gap.cpu.index(), gap.from.0, gap.until.0))
+    };
+    let events = |pause: u64, between: Event<'static>| {
+        [
+            by(IDLE, 1, 0, switch(IDLE, SPIN)),
+            by(SPIN, 1, 100_000, timer(ENTRY)),
+            by(SPIN, 1, 110_000, timer(EXIT)),
+            by(SPIN, 1, 112_000, switch(SPIN, WORKER)),
+            by(WORKER, 1, 125_000, switch(WORKER, SPIN)),
+            by(SPIN, 0, 125_000, between),
+            by(SPIN, 1, 125_000 + pause, softirq(SoftirqStep::Entry)),
+            by(SPIN, 1, 135_000 + pause, softirq(SoftirqStep::Exit)),
+            by(SPIN, 1, 900_000, switch(SPIN, IDLE)),
+        ]
+    };
+    let nothing = Event::Unknown;
+    assert_eq!(gap("1", &events(1_000, nothing.clone())), Some((1, 100_000, 136_000)));
+    assert_eq!(gap("1", &events(6_000, nothing.clone())), None);
+    assert_eq!(gap("3", &events(1_000, nothing)), None);
+    let nmi = |took| Event::NmiHandled { handler: b"watchdog", took: Nanos(took) };
+    assert_eq!(gap("1", &[by(SPIN, 1, 90_000, nmi(30_001))]), Some((1, 59_999, 90_000)));
+    assert_eq!(gap("1", &[by(SPIN, 1, 90_000, nmi(30_000))]), None);
+    let lost = [by(SPIN, 1, 126_000, Event::Lost { count: None })];
+    let events = events(1_000, Event::Unknown);
+    assert_eq!(gap("1", &[&events[..5], &lost, &events[5..]].concat()), None);
+}
+
+/// Goal: the time of each row is where it passed, and lost events are, too. Method: an interrupt in a task, a
+/// task that loses its CPU in the middle of a work item, and a mark; times of many pieces.
+#[test]
+fn time_is_told_in_pieces() {
+    const MS: u64 = 1_000_000;
+    let isolated: CpuSet = "1".parse().expect("a list");
+    let mut counts = InterruptionCounts::new(isolated, None).with_timeline(true);
+    let mut names = NameTable::new();
+    for record in [
+        by(IDLE, 1, 0, switch(IDLE, WORKER)),
+        by(WORKER, 1, 10 * MS, Event::WorkStart { work: 1, function: b"w" }),
+        by(WORKER, 1, 20 * MS, switch(WORKER, IDLE)),
+        by(IDLE, 1, 50 * MS, switch(IDLE, WORKER)),
+        by(WORKER, 1, 60 * MS, Event::WorkEnd { work: 1 }),
+        by(WORKER, 1, 70 * MS, switch(WORKER, IDLE)),
+        by(IDLE, 1, 100 * MS, timer(ENTRY)),
+        by(IDLE, 1, 101 * MS, timer(EXIT)),
+    ] {
+        counts.take(&record, &mut names);
+    }
+    counts.forget(&by(IDLE, 1, 110 * MS, Event::Lost { count: None }));
+    let timeline = counts.report_timeline().expect("it was asked for");
+    assert_eq!((timeline.from_ns, timeline.piece_ns, timeline.pieces), (0, 512_000, 215));
+    assert_eq!(timeline.lost_by_cpu[&1].iter().sum::<u64>(), 1);
+    let rows = counts.report(&names, |_| true);
+    // In which milliseconds of the first seventy-five each had the CPU.
+    let of = |source: &str| {
+        let row = rows.iter().find(|row| row.source == source).expect("it was there");
+        let within = |from: u64, until: u64| -> u64 {
+            let pieces = row.taken_ns.iter().zip(0..);
+            pieces
+                .filter(|(_, piece)| (from * MS..until * MS).contains(&(piece * 512_000)))
+                .map(|(taken, _)| taken)
+                .sum()
+        };
+        let about = |(from, until)| (within(from, until) + MS / 2) / MS;
+        [(0, 10), (10, 20), (20, 50), (50, 60), (60, 75), (95, 105)].map(about)
+    };
+    assert_eq!(of("work"), [0, 10, 0, 10, 0, 0]);
+    assert_eq!(of("processor"), [0, 0, 0, 0, 0, 1]);
+    let worker = rows.iter().find(|row| row.source == "task").expect("it was there");
+    assert_eq!(worker.taken_ns.iter().sum::<u64>(), worker.total_ns.expect("it has ended"));
+    let interrupt = rows.iter().find(|row| row.source == "processor").expect("it was there");
+    assert_eq!(interrupt.durations.iter().enumerate().find(|(_, count)| **count > 0), Some((19, &1)));
+}

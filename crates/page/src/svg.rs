@@ -7,7 +7,8 @@
 use std::fmt::Write;
 
 /// Text as it may stand between tags and in quotes, of HTML and of SVG.
-pub(crate) fn escaped(text: &str) -> String {
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
@@ -23,30 +24,38 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// Where a text begins, or what is in its middle, or where it ends.
+/// Which part of a text stands at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Anchor {
+pub enum Anchor {
+    /// Where it begins.
     Start,
+    /// Its middle.
     Middle,
+    /// Where it ends.
     End,
 }
 
 /// A place in a picture: to the right and down from its upper left corner.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct SvgPoint {
+pub struct SvgPoint {
     x: f64,
     y: f64,
 }
 
-pub(crate) const fn point(x: f64, y: f64) -> SvgPoint {
+/// The place so far to the right and down.
+#[must_use]
+pub const fn point(x: f64, y: f64) -> SvgPoint {
     SvgPoint { x, y }
 }
 
-pub(crate) struct Svg(String);
+/// A picture that is being drawn; what comes later lies above.
+#[derive(Clone, Debug)]
+pub struct Svg(String);
 
 impl Svg {
-    /// `title` is what a reader who does not see it is told.
-    pub(crate) fn new(width: f64, height: f64, title: &str) -> Self {
+    /// An empty one; `title` is what a reader who does not see it is told.
+    #[must_use]
+    pub fn new(width: f64, height: f64, title: &str) -> Self {
         let (w, h) = (coordinate(width), coordinate(height));
         let title = escaped(title);
         Self(format!(
@@ -56,7 +65,7 @@ impl Svg {
     }
 
     /// From `corner` to the right and down.
-    pub(crate) fn rect(&mut self, class: &str, corner: SvgPoint, width: f64, height: f64) {
+    pub fn rect(&mut self, class: &str, corner: SvgPoint, width: f64, height: f64) {
         let [x, y, width, height] = [corner.x, corner.y, width.max(0.0), height.max(0.0)].map(coordinate);
         let class = escaped(class);
         let _ = writeln!(
@@ -65,26 +74,40 @@ impl Svg {
         );
     }
 
-    pub(crate) fn line(&mut self, class: &str, from: SvgPoint, to: SvgPoint) {
+    /// The same, with a text that a browser shows where the mouse is.
+    pub fn rect_with_hint(&mut self, class: &str, corner: SvgPoint, size: SvgPoint, hint: &str) {
+        let [x, y, width, height] = [corner.x, corner.y, size.x.max(0.0), size.y.max(0.0)].map(coordinate);
+        let (class, hint) = (escaped(class), escaped(hint));
+        let _ = writeln!(
+            self.0,
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\">\
+             <title>{hint}</title></rect>"
+        );
+    }
+
+    /// A straight line.
+    pub fn line(&mut self, class: &str, from: SvgPoint, to: SvgPoint) {
         let [x1, y1, x2, y2] = [from.x, from.y, to.x, to.y].map(coordinate);
         let class = escaped(class);
         let _ = writeln!(self.0, "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
     }
 
-    pub(crate) fn polyline(&mut self, class: &str, points: &[SvgPoint]) {
+    /// Straight lines from each point to the next.
+    pub fn polyline(&mut self, class: &str, points: &[SvgPoint]) {
         let points: Vec<String> =
             points.iter().map(|point| format!("{},{}", coordinate(point.x), coordinate(point.y))).collect();
         let _ = writeln!(self.0, "<polyline class=\"{}\" points=\"{}\"/>", escaped(class), points.join(" "));
     }
 
-    pub(crate) fn circle(&mut self, class: &str, centre: SvgPoint, radius: f64) {
+    /// A circle around `centre`.
+    pub fn circle(&mut self, class: &str, centre: SvgPoint, radius: f64) {
         let [x, y, radius] = [centre.x, centre.y, radius].map(coordinate);
         let _ =
             writeln!(self.0, "<circle class=\"{}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>", escaped(class));
     }
 
-    /// The baseline is at `y`.
-    pub(crate) fn text(&mut self, class: &str, place: SvgPoint, anchor: Anchor, text: &str) {
+    /// A text whose baseline is at the place's height.
+    pub fn text(&mut self, class: &str, place: SvgPoint, anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -98,7 +121,9 @@ impl Svg {
         );
     }
 
-    pub(crate) fn finish(mut self) -> String {
+    /// The whole element.
+    #[must_use]
+    pub fn finish(mut self) -> String {
         self.0.push_str("</svg>\n");
         self.0
     }
@@ -116,7 +141,7 @@ fn coordinate(value: f64) -> String {
 
 /// Values from the bottom to the top of a plot, with round numbers beside them.
 #[derive(Clone, Debug)]
-pub(crate) struct AxisScale {
+pub struct AxisScale {
     bottom: f64,
     top: f64,
     step: f64,
@@ -127,7 +152,8 @@ pub(crate) struct AxisScale {
 
 impl AxisScale {
     /// Holds 0 and all `values`; their places are those of the bottom and the top in the picture.
-    pub(crate) fn holding(values: impl Iterator<Item = f64>, low_place: f64, high_place: f64) -> Self {
+    #[must_use]
+    pub fn holding(values: impl Iterator<Item = f64>, low_place: f64, high_place: f64) -> Self {
         let (mut low, mut high) = (0.0_f64, 0.0_f64);
         for value in values.filter(|value| value.is_finite()) {
             low = low.min(value);
@@ -140,12 +166,16 @@ impl AxisScale {
         Self { bottom, top, step, low_place, high_place }
     }
 
-    pub(crate) fn at(&self, value: f64) -> f64 {
+    /// Where a value is in the picture.
+    #[must_use]
+    pub fn at(&self, value: f64) -> f64 {
         let share = (value - self.bottom) / (self.top - self.bottom);
         self.low_place + share * (self.high_place - self.low_place)
     }
 
-    pub(crate) fn ticks(&self) -> Vec<f64> {
+    /// The round numbers from the bottom to the top.
+    #[must_use]
+    pub fn ticks(&self) -> Vec<f64> {
         let count = ((self.top - self.bottom) / self.step).round() as u32;
         (0..=count).map(|at| self.bottom + f64::from(at) * self.step).collect()
     }
