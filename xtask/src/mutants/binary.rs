@@ -210,8 +210,8 @@ pub(super) const BINARY: &[Mutant] = &[
         name: "kept-in-part",
         rule: "what is read of a recording is kept, whole",
         file: "crates/cli/src/kept.rs",
-        right: "file.write(&buffer[..count])",
-        wrong: "file.write(&buffer[..count.min(10)])",
+        right: "if let Err(error) = file.write(text) {",
+        wrong: "if let Err(error) = file.write(&text[..count.min(10)]) {",
         killers: &[Test(CommandUnits, "kept::tests::what_is_read_is_kept")],
     },
 ];

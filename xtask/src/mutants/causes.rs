@@ -57,7 +57,10 @@ pub(super) const CAUSES: &[Mutant] = &[
         file: "crates/explain/src/figures/interruptions/timeline.rs",
         right: "two.iter().sum()",
         wrong: "two.iter().copied().max().unwrap_or(0)",
-        killers: &[Test(ExplainUnits, "figures::interruptions::timeline::tests::pieces_get_longer")],
+        killers: &[Test(
+            ExplainUnits,
+            "figures::interruptions::timeline::tests::pieces_get_longer_with_the_recording",
+        )],
     },
     Mutant {
         name: "own-task-in-pictures",

@@ -142,6 +142,14 @@ const COUNTED: &[Killer] =
 
 pub(super) const WHATIF: &[Mutant] = &[
     Mutant {
+        name: "whatif-callback-armed-it-elsewhere",
+        rule: "what a callback arms is armed by the CPU that runs it in the replay",
+        file: "crates/verify/src/whatif/machine.rs",
+        right: "|(_, ran)| (ran.base, ran.cpu)",
+        wrong: "|(_, ran)| (ran.base, arm.cpu)",
+        killers: &[Killer::Test(Suite::Whatif, "rules::what_a_callback_arms_is_armed_where_it_runs")],
+    },
+    Mutant {
         name: "whatif-p99-is-p50",
         rule: "lateness p99 is what 99 of 100 timers are at most late",
         file: REPLAYED,

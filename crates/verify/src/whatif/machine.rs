@@ -311,9 +311,9 @@ impl<'a> WhatifMachine<'a> {
         earlier(own, groups.min().map(|at| self.tick_of(at)))
     }
 
-    /// Who has a reason to look at its timers now: sleepers, then the awake ones, or the other way round;
-    /// both in the round from the CPU that did something last.
-    pub(super) fn due(&self, awake_come_first: bool) -> Vec<CpuId> {
+    /// Who has a reason to look at its timers now: sleepers, then the awake ones; both in the round from the
+    /// CPU that did something last.
+    pub(super) fn due(&self) -> Vec<CpuId> {
         let late = self.deadlines.iter().take_while(|(tick, _)| *tick <= self.timers.now);
         let mut due: Vec<CpuId> = late.map(|(_, cpu)| *cpu).filter(|cpu| self.is_asleep(*cpu)).collect();
         let round = self.cpus.len();
@@ -321,9 +321,6 @@ impl<'a> WhatifMachine<'a> {
         due.sort_by_key(distance);
         let mut awake: Vec<CpuId> = self.awake.iter().copied().collect();
         awake.sort_by_key(distance);
-        if awake_come_first {
-            std::mem::swap(&mut due, &mut awake);
-        }
         due.append(&mut awake);
         due
     }

@@ -92,12 +92,8 @@ fn both_orders(
     question: &WhatifQuestion,
 ) -> Result<(WhatifFigures, Vec<(u32, quietcore_core::CpuId)>), WhatifQuestionError> {
     let (mut figures, ran_on) = replay::replay(load, question, TickOrder::OneByOne)?;
-    let (mut low, mut high) = (figures.foreign.total.unwrap_or(0), figures.foreign.total.unwrap_or(0));
-    for order in [TickOrder::AtOnce, TickOrder::AwakeFirst] {
-        let (other, _) = replay::replay(load, question, order)?;
-        let total = other.foreign.total.unwrap_or(0);
-        (low, high) = (low.min(total), high.max(total));
-    }
-    figures.foreign_range = FigureRange { low, high };
+    let (other, _) = replay::replay(load, question, TickOrder::AtOnce)?;
+    let totals = [figures.foreign.total, other.foreign.total].map(|total| total.unwrap_or(0));
+    figures.foreign_range = FigureRange { low: totals[0].min(totals[1]), high: totals[0].max(totals[1]) };
     Ok((figures, ran_on))
 }

@@ -22,8 +22,6 @@ pub(super) enum TickOrder {
     /// One CPU after another: sleepers, then the awake ones, both in the round from the one that did
     /// something last.
     OneByOne,
-    /// The same, but the awake ones come first.
-    AwakeFirst,
     /// All run their own timers before any CPU looks at those of others.
     AtOnce,
 }
@@ -95,9 +93,9 @@ impl LoadReplay<'_> {
     /// One tick of all CPUs; says whether a timer ran.
     fn tick(&mut self) -> bool {
         let mut has_run = false;
-        let due = self.machine.due(self.order == TickOrder::AwakeFirst);
+        let due = self.machine.due();
         match self.order {
-            TickOrder::OneByOne | TickOrder::AwakeFirst => {
+            TickOrder::OneByOne => {
                 for cpu in due {
                     if self.machine.has_reason(cpu) {
                         self.machine.note(cpu);
