@@ -411,3 +411,24 @@ fn an_answer_can_be_repeated() {
     let question = keeping_awake("3");
     assert_eq!(ask(&text, &question), ask(&text, &question));
 }
+
+/// Goal: a timer that its own callback arms stays in the base that it ran out of, and it is armed by the CPU
+/// that runs the callback in the replay. Method: an isolated CPU sleeps with a timer, which a housekeeping
+/// CPU pulls and arms again in its callback; the isolated CPU is awake when it expires then. As it was, and
+/// with the isolated CPU left out, so that it runs both itself.
+#[test]
+fn what_a_callback_arms_is_armed_where_it_runs() {
+    let lines = [
+        format!("000 7 0.0 {}", start(1, 0, 9000, 1000, "")),
+        format!("001 8 0.1 {}", start(16, 1, 1009, 1000, "")),
+        "001 0 0.2 timer_base_idle: is_idle=1 cpu=1".to_owned(),
+        format!("000 7 40.1 {}", start(16, 1, 1030, 1010, "")),
+        "001 0 100.0 timer_base_idle: is_idle=0 cpu=1".to_owned(),
+        "000 7 200.0 timer_cancel: timer=00000001".to_owned(),
+    ];
+    let text = trace("6.12.1", 2, "1", &lines);
+    let pulled = ask(&text, &WhatifQuestion::default());
+    assert_eq!((pulled.after.expired, pulled.after.foreign.placed), (2, Some(1)));
+    let apart = ask(&text, &excluding("1"));
+    assert_eq!((apart.after.expired, apart.after.foreign.total), (2, Some(0)));
+}

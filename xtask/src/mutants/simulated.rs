@@ -147,7 +147,7 @@ pub(super) const WHATIF: &[Mutant] = &[
         file: "crates/verify/src/whatif/machine.rs",
         right: "|(_, ran)| (ran.base, ran.cpu)",
         wrong: "|(_, ran)| (ran.base, arm.cpu)",
-        killers: &[Killer::Test(Suite::Whatif, "rules::what_a_callback_arms_is_armed_where_it_runs")],
+        killers: &[Killer::Test(Suite::Whatif, "what_a_callback_arms_is_armed_where_it_runs")],
     },
     Mutant {
         name: "whatif-p99-is-p50",
