@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// So many CPUs on either side, those with the most.
 const CPUS_MAX: usize = 40;
-const LEFT: f64 = 96.0;
+const LEFT: f64 = 120.0;
 const TOP: f64 = 52.0;
 const CELL_WIDTH: f64 = 40.0;
 const CELL: f64 = 22.0;
