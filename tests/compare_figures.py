@@ -29,6 +29,12 @@ MAPS = ("by_function", "by_cpu", "by_base_cpu", "by_group", "by_task", "groups.c
 ROUNDED = {
     "rt_wakeups.delay_ns.p50": 1e-3,
     "rt_wakeups.delay_ns.p99": 1e-3,
+    "softirq.empty_ns.p50": 1e-3,
+    "softirq.empty_ns.p99": 1e-3,
+    "foreign.took_ns.p50": 1e-3,
+    "foreign.took_ns.p99": 1e-3,
+    "between_isolated.took_ns.p50": 1e-3,
+    "between_isolated.took_ns.p99": 1e-3,
     "figures.rt_delay_p50": 1e-3,
     "figures.rt_delay_p99": 1e-3,
     "figures.interruption_p99": 1e-2,

@@ -19,13 +19,16 @@ Definitions used:
   lost events forgets all starts: the last one may be among what was lost.
 - foreign: armed on a CPU that is not isolated, ran on an isolated one. between_isolated: armed on
   an isolated CPU, ran on another isolated one. pulled: ran on != base; placed: ran on == base.
+- what their callbacks took: the own time (see independent_interruptions.py) of those that end.
 - ping-pong: an expiry with ran on != base, and the next `timer_start` line of the timer is on the
   old base's CPU.
 - an empty TIMER softirq: entry and exit on one CPU without `timer_expire_entry` or a mark of lost
-  events between them.
+  events between them; it takes the time from entry to exit.
 - behind a softirq: a `sched_waking` of prio < 100 towards a CPU between entry and exit of one of four
   vectors; its delay ends with the next switch to the task, and there is none if a switch away from it
   comes first, or a mark of lost events.
+- a residency in an idle state: from a `cpu_idle` that names one to the next of the same CPU, if that leaves
+  and no mark of lost events comes first; an entry is one without that, too.
 - what takes a CPU away, and why: in independent_interruptions.py.
 - a figure whose events do not occur in the text is null; map entries that would be 0 are left out.
 """
@@ -68,6 +71,7 @@ FIRST_NORMAL_PRIO = 100
 CPUS_PER_ESTIMATED_GROUP = 8
 EXAMPLES_PER_KIND_AND_CPU = 2
 EXAMPLES_MAX = 64
+LEAVES_IDLE = 2**32 - 1  # what `cpu_idle` prints for -1
 FORGOTTEN = "<...>"  # what the kernel prints for a task whose name it no longer knows
 
 # Events that name a CPU and its level-0 group, for texts that begin after the groups were built.
@@ -127,6 +131,12 @@ def nanoseconds(stamp):
 def quantile(samples, share):
     """The smallest sample that at least this share of them does not exceed."""
     return sorted(samples)[max(math.ceil(share * len(samples)), 1) - 1] if samples else None
+
+
+def spans(samples):
+    """How long something took, in all and each time; `samples` is None where that is not recorded."""
+    stats = {"p50": quantile(samples, 0.5), "p99": quantile(samples, 0.99), "max": quantile(samples, 1)}
+    return {"total": sum(samples) if samples else None, **stats}
 
 
 def bump(counts, key):
@@ -223,6 +233,8 @@ class Counter:
         self.unavailable = {}  # cpu -> line and time of when it was taken out of timer migration last
         self.groups = {"connect": {}, "mention": {}}  # cpu -> group
         self.timer_softirq = {}  # cpu -> has a timer run in the TIMER softirq that is open there
+        self.timer_entered = {}  # cpu -> when it entered the last one
+        self.empty_took = []
         self.timer_entries = 0
         self.timer_empty = {}
         self.open_long = {}  # cpu -> vectors of LONG softirqs that are open there
@@ -232,6 +244,9 @@ class Counter:
         self.hr_by_task = {}  # (name, pid) -> expiries
         self.watchdog = {"expired": 0, "off_arming_cpu": 0, "by_cpu": {}}
         self.interruptions = Interruptions()
+        self.idle_open = {}  # cpu -> (state, since)
+        self.idle_entries = {}  # (cpu, state) -> how often
+        self.idle_spans = {}  # the same -> spans
         self.event = None
         self.rt_count = 0
         self.rt_kernel_threads = 0
@@ -291,6 +306,7 @@ class Counter:
             self.timer_softirq.pop(int(match.group(1)), None)
             self.open_long.pop(int(match.group(1)), None)
             self.interruptions.lost(int(match.group(1)))
+            self.idle_open.pop(int(match.group(1)), None)
             for begun in (self.starts, self.awaiting_restart, self.hr_starts, self.waiting):
                 begun.clear()
 
@@ -336,11 +352,21 @@ class Counter:
         else:
             self.awaiting_restart.pop(timer, None)
 
+    def on_cpu_idle(self, _cpu, fields, _text, _match):
+        cpu, state = int(fields["cpu_id"]), int(fields["state"])
+        left = self.idle_open.pop(cpu, None)
+        if state != LEAVES_IDLE:
+            self.idle_open[cpu] = (state, self.now)
+            self.idle_entries[(cpu, state)] = self.idle_entries.get((cpu, state), 0) + 1
+        elif left is not None:
+            self.idle_spans.setdefault((cpu, left[0]), []).append(self.now - left[1])
+
     def on_softirq_entry(self, cpu, fields, _text, _match):
         vector = int(fields["vec"])
         if vector == TIMER_VECTOR:
             self.timer_entries += 1
             self.timer_softirq[cpu] = False
+            self.timer_entered[cpu] = self.now
         elif vector in LONG_VECTORS:
             self.open_long.setdefault(cpu, set()).add(vector)
 
@@ -349,6 +375,7 @@ class Counter:
         if vector == TIMER_VECTOR:
             if self.timer_softirq.pop(cpu, None) is False:
                 bump(self.timer_empty, cpu)
+                self.empty_took.append(self.now - self.timer_entered[cpu])
         elif vector in LONG_VECTORS:
             self.open_long.get(cpu, set()).discard(vector)
 
@@ -411,12 +438,13 @@ def group_numbers(counter, needed, cpus):
     return False, {cpu: order[known[cpu]] for cpu in known}
 
 
-def crossing(chosen, groups, recorded, unavailable):
-    """The figures of `foreign` and `between_isolated` over the expiries in `chosen`."""
+def crossing(chosen, groups, unavailable, took):
+    """The figures of `foreign` and `between_isolated` over the expiries in `chosen`, None where they are not
+    recorded; `took` are the own times of their callbacks, likewise."""
     figures = {"total": 0, "pulled": 0, "placed": 0, "since_isolated": 0}
     maps = {"by_function": {}, "by_cpu": {}, "by_base_cpu": {}, "by_group": {}}
-    if not recorded:
-        return {**dict.fromkeys((*figures, *maps)), "examples": []}
+    if chosen is None:
+        return {**dict.fromkeys((*figures, *maps)), "took_ns": spans(took), "examples": []}
     examples, of_kind = [], {}
     for expiry in chosen:
         figures["total"] += 1
@@ -430,7 +458,7 @@ def crossing(chosen, groups, recorded, unavailable):
         of_kind[place] = of_kind.get(place, 0) + 1
         if of_kind[place] <= EXAMPLES_PER_KIND_AND_CPU and len(examples) < EXAMPLES_MAX:
             examples.append(expiry)
-    return {**figures, **maps, "examples": examples}
+    return {**figures, **maps, "took_ns": spans(took), "examples": examples}
 
 
 def isolated_cpus(foreign, groups):
@@ -443,6 +471,23 @@ def isolated_cpus(foreign, groups):
         row[expiry["kind"]] += 1
         bump(row["by_function"], expiry["function"])
     return [rows[cpu] for cpu in sorted(rows)]
+
+
+def idle_states(counter, span):
+    """A row per CPU and state that was entered, in their order."""
+    rows = []
+    for (cpu, state), entries in sorted(counter.idle_entries.items()):
+        residencies = counter.idle_spans.get((cpu, state), [])
+        total = sum(residencies) if residencies else None
+        rows.append({
+            "cpu": cpu,
+            "state": state,
+            "entries": entries,
+            "total_ns": total,
+            "max_ns": max(residencies, default=None),
+            "share": total / span if span and total is not None else None,
+        })
+    return rows
 
 
 def by_task(counter):
@@ -465,7 +510,18 @@ def report(counter, isolated):
         missing.append(path)
         return None
 
+    def callbacks(is_isolated):
+        """Own times of callbacks on isolated CPUs of timers that another CPU had armed, isolated or not."""
+        took = counter.interruptions.callbacks.items()
+        return [
+            nanos
+            for (armed, ran), samples in took
+            if ran in isolated and armed != ran and (armed in isolated) == is_isolated
+            for nanos in samples
+        ]
+
     wheel = "timer_start timer_expire_entry"
+    wheel_exit = wheel + " timer_expire_exit"
     hr_both = "hrtimer_start hrtimer_expire_entry"
     empty_known = "softirq_entry softirq_exit timer_expire_entry"
     behind = "sched_waking softirq_entry softirq_exit"
@@ -521,9 +577,17 @@ def report(counter, isolated):
             "cancel_events": when("timers.cancel_events", "timer_cancel", seen.get("timer_cancel")),
             "expired_unknown_start": when("timers.expired_unknown_start", wheel, counter.unknown_start),
         },
-        "foreign": crossing(foreign, groups, when("foreign", wheel, True), counter.unavailable),
+        "foreign": crossing(
+            when("foreign", wheel, foreign),
+            groups,
+            counter.unavailable,
+            when("foreign.took_ns", wheel_exit, callbacks(is_isolated=False)),
+        ),
         "between_isolated": crossing(
-            between, groups, when("between_isolated", wheel, True), counter.unavailable
+            when("between_isolated", wheel, between),
+            groups,
+            counter.unavailable,
+            when("between_isolated.took_ns", wheel_exit, callbacks(is_isolated=True)),
         ),
         "remote": {
             "total": when("remote", wheel, sum(remote.values())),
@@ -534,6 +598,7 @@ def report(counter, isolated):
             "timer_entries": when("softirq.timer_entries", "softirq_entry", counter.timer_entries),
             "timer_empty": when("softirq.timer_empty", empty_known, sum(counter.timer_empty.values())),
             "by_cpu": when("softirq.by_cpu", empty_known, counter.timer_empty),
+            "empty_ns": spans(when("softirq.empty_ns", empty_known, counter.empty_took)),
         },
         "hrtimers": {
             "expired": when("hrtimers.expired", "hrtimer_expire_entry", seen.get("hrtimer_expire_entry")),
@@ -566,6 +631,7 @@ def report(counter, isolated):
         "isolated_cpus": isolated_cpus(foreign, groups) if has_wheel else [],
         "interruptions": counter.interruptions.report(isolated, recorded.get),
         "osnoise": counter.interruptions.report_noise(),
+        "idle": when("idle", "cpu_idle", idle_states(counter, span)),
         # Which events have a meaning is the tool's word; how often each one was there is counted.
         "unknown_events": {name: count for name, count in seen.items() if not known_event(name)},
     }

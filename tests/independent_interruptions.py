@@ -105,6 +105,7 @@ class Open:
         self.key, self.name, self.cause = key, name, cause
         self.context, self.since = event["context"], event["now"]
         self.above = self.before = 0
+        self.armed_on = None  # of a wheel timer's callback, if that is known
 
     def own(self, now):
         return self.before + max(now - self.since - self.above, 0)
@@ -123,6 +124,7 @@ class Interruptions:
         self.away = {}  # (cpu, pid) -> what that task is in the middle of
         self.ends = set()  # "timer", "hrtimer"
         self.noise = {}  # (cpu, kind, name) -> [(took, now)], as the kernel's osnoise tracer says
+        self.callbacks = {}  # (armed on, ran on) -> own times of callbacks of wheel timers
 
     def lost(self, cpu):
         """Events of that CPU were lost."""
@@ -146,7 +148,9 @@ class Interruptions:
             return
         while stack[-1].key != key:
             stack.pop()
-        self.pop(event, stack)
+        done = self.pop(event, stack)
+        if done.armed_on is not None:
+            self.callbacks.setdefault((done.armed_on, event["cpu"]), []).append(done.before)
 
     def pop(self, event, stack, is_over=True):
         """Ends the last; if it is not over, its time is not counted yet."""
@@ -288,6 +292,8 @@ class Interruptions:
     def callback(self, event, source, function, armed_by):
         """A timer's callback begins; `armed_by` is what its CPU was doing at its last start, or None."""
         self.begin(event, (source, ""), function, chain("armed", None, armed_by) if armed_by else ())
+        if source == "timer" and armed_by:
+            self.open[event["cpu"]][-1].armed_on = armed_by[0]
 
     def on_workqueue_queue_work(self, event, text):
         self.works[WORK.match(text).group(1)] = self.doing(event)

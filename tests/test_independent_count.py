@@ -86,6 +86,32 @@ class Timers(unittest.TestCase):
         row = {"cpu": 1, "group": 0, "pulled": 1, "placed": 1, "by_function": foreign["by_function"]}
         self.assertEqual(got["isolated_cpus"], [row])
 
+    def test_callbacks_of_others_take_time_without_what_is_on_top(self):
+        leave = "timer_expire_exit: timer={}"
+        lines = ftrace(
+            ("a-1", 0, start("00a", 0)),
+            ("b-2", 3, start("00b", 3)),
+            ("b-2", 1, start("00c", 1)),
+            ("b-2", 1, expire("00a")),  # foreign, 3 s without the interrupt
+            ("b-2", 1, "irq_handler_entry: irq=27 name=eth0"),
+            ("b-2", 1, "irq_handler_exit: irq=27 ret=handled"),
+            ("b-2", 3, expire("00f")),  # never started here
+            ("b-2", 1, leave.format("00a")),
+            ("b-2", 3, leave.format("00f")),
+            ("b-2", 1, expire("00b")),  # between isolated CPUs, 1 s
+            ("b-2", 1, leave.format("00b")),
+            ("b-2", 1, expire("00c")),  # its own
+            ("b-2", 1, leave.format("00c")),
+            ("b-2", 1, expire("00a")),  # without an end
+        )
+        got = count(lines)
+        for side, seconds in (("foreign", 3), ("between_isolated", 1)):
+            took = dict.fromkeys(("total", "p50", "p99", "max"), seconds * 10**9)
+            self.assertEqual(got[side]["took_ns"], took)
+        no_exit = count([line for line in lines if "expire_exit" not in line])
+        self.assertEqual(set(no_exit["foreign"]["took_ns"].values()), {None})
+        self.assertIn("foreign.took_ns", no_exit["not_recorded"])
+
     def test_two_examples_of_a_kind_and_cpu(self):
         rounds = [(start(f"0{n}", 0), expire(f"0{n}")) for n in range(3)]
         events = [event for s, e in rounds for event in (("a-1", 0, s), ("b-2", 1, e))]
@@ -130,9 +156,10 @@ class Timers(unittest.TestCase):
         self.assertIsNone(got["softirq"]["timer_entries"])
         self.assertIsNone(got["hrtimers"]["qdisc_watchdog"]["expired"])
         self.assertIsNone(got["rt_wakeups"]["count"])
-        self.assertEqual(len(got["not_recorded"]), 29)
+        self.assertEqual(len(got["not_recorded"]), 33)
         self.assertNotIn("timers.started", got["not_recorded"])
-        self.assertEqual(count(ftrace(("a-1", 0, "cpu_idle: state=1")))["unknown_events"], {"cpu_idle": 1})
+        unknown = count(ftrace(("a-1", 0, "cpu_frequency: state=1")))["unknown_events"]
+        self.assertEqual(unknown, {"cpu_frequency": 1})
 
     def test_lost_events(self):
         lines = ftrace(("a-1", 0, start("a", 0)))
@@ -160,7 +187,10 @@ class Softirqs(unittest.TestCase):
                 ("a-1", 2, "softirq_exit: vec=1 [action=TIMER]"),  # its entry is not in the text
             )
         )
+        took = got["softirq"].pop("empty_ns")
         self.assertEqual(got["softirq"], {"timer_entries": 2, "timer_empty": 1, "by_cpu": {"1": 1}})
+        second = 10**9
+        self.assertEqual(took, {"total": 2 * second, "p50": 2 * second, "p99": 2 * second, "max": 2 * second})
 
     def test_lost_events_end_what_was_known(self):
         lines = ftrace(
@@ -172,6 +202,8 @@ class Softirqs(unittest.TestCase):
         self.assertEqual(count(lines)["softirq"]["timer_empty"], 1)
         lines.insert(len(lines) - 1, "CPU:1 [LOST 5 EVENTS]")
         self.assertEqual(count(lines)["softirq"]["timer_empty"], 0)
+        nothing = {"total": None, "p50": None, "p99": None, "max": None}
+        self.assertEqual(count(lines)["softirq"]["empty_ns"], nothing)
 
     def test_rt_wakeup_behind_a_long_softirq(self):
         waking = "sched_waking: comm=a b=c pid=7 prio={} target_cpu=00{}"
@@ -298,6 +330,38 @@ class Interruptions(unittest.TestCase):
             got = count(ftrace(*(("a-1", cpu, event) for cpu, event in events)), isolated={1})
             step = got["interruptions"][0]["causes"][0]["steps"][0]
             self.assertEqual((step["how"], step["function"], step["cpu"]), ("sent", *expected))
+
+
+class IdleStates(unittest.TestCase):
+    def rows(self, lines):
+        keys = ("cpu", "state", "entries", "total_ns", "max_ns", "share")
+        return [tuple(row[key] for key in keys) for row in count(lines)["idle"]]
+
+    def test_a_residency_ends_when_its_cpu_leaves(self):
+        enter, leave = "cpu_idle: state={} cpu_id={}", f"cpu_idle: state={2**32 - 1} cpu_id={{}}"
+        second = 10**9
+        lines = ftrace(
+            ("a-1", 0, leave.format(0)),  # its begin is not in the text
+            ("a-1", 0, enter.format(2, 0)),
+            ("a-1", 0, enter.format(1, 1)),
+            ("a-1", 0, leave.format(0)),  # 2 s of CPU 0
+            ("a-1", 0, leave.format(1)),  # 2 s of CPU 1
+            ("a-1", 0, enter.format(2, 0)),
+            ("a-1", 0, enter.format(3, 0)),  # no end of state 2
+            ("a-1", 0, leave.format(0)),  # 1 s
+            ("a-1", 0, enter.format(2, 0)),
+            ("a-1", 0, leave.format(0)),  # 1 s
+            ("a-1", 0, "x: y"),
+        )
+        rows = [
+            (0, 2, 3, 3 * second, 2 * second, 0.3),
+            (0, 3, 1, second, second, 0.1),
+            (1, 1, 1, 2 * second, 2 * second, 0.2),
+        ]
+        self.assertEqual(self.rows(lines), rows)
+        lines.insert(len(lines) - 2, "CPU:0 [LOST 5 EVENTS]")
+        rows[0] = (0, 2, 3, 2 * second, 2 * second, 0.2)
+        self.assertEqual(self.rows(lines), rows)
 
 
 class Hrtimers(unittest.TestCase):
@@ -430,9 +494,9 @@ class Compare(unittest.TestCase):
     def test_a_figure_that_was_never_compared_fails(self):
         empty = ic.report(ic.Counter(), set())
         keys = [key for key, _ in compare_figures.leaves(empty)]
-        self.assertEqual((len(keys), len(set(keys))), (74, 74))
+        self.assertEqual((len(keys), len(set(keys))), (87, 87))
         for lines, code, first in (
-            (keys, 0, "74 figures with a value compared, of 74 keys of 74"),
+            (keys, 0, "87 figures with a value compared, of 87 keys of 87"),
             (keys[1:], 1, f"{keys[0]}: no recording has a value of it, so it was never compared"),
         ):
             out = io.StringIO()

@@ -4,7 +4,7 @@
 //! `not_recorded`, and forgetting identities only ever makes counts smaller.
 
 use quietcore_core::{CpuId, CpuSet};
-use quietcore_explain::{DelayQuantiles, Disturbance, Explanation, HrtimerTotals};
+use quietcore_explain::{DelayQuantiles, Disturbance, Explanation, HrtimerTotals, TookSpans};
 use std::collections::BTreeMap;
 
 /// Up to so many (CPU, function) pairs every CPU has its own row with complete counts.
@@ -19,6 +19,7 @@ pub fn check(report: &Explanation, isolated: &CpuSet) {
     check_wheel(report);
     check_hrtimers(&report.hrtimers);
     check_interrupts(report);
+    check_idle(report);
     check_isolated_cpus(report, isolated);
     check_sentences(report);
 }
@@ -61,6 +62,7 @@ fn check_absence(report: &Explanation) {
         ("hrtimers.off_arming_cpu", hrtimers.off_arming_cpu.is_none()),
         ("rt_wakeups.count", rt_wakeups.count.is_none()),
         ("rt_wakeups.behind_softirq", rt_wakeups.behind_softirq.is_none()),
+        ("idle", report.idle.is_none()),
     ] {
         assert_eq!(not_recorded.contains(&path), is_absent, "{path}, not recorded: {not_recorded:?}");
     }
@@ -76,6 +78,8 @@ fn check_disturbance(side: &Disturbance, isolated: &CpuSet) {
     let (pulled, placed) = (side.pulled.expect("with total"), side.placed.expect("with total"));
     assert_eq!(total, pulled + placed);
     assert_eq!(sum(side.by_function.as_ref()), total, "by function");
+    check_took(&side.took_ns);
+    assert!(side.took_ns.max.is_none() || total > 0, "{side:?}");
     for (name, by) in [("CPU", &side.by_cpu), ("base", &side.by_base_cpu), ("group", &side.by_group)] {
         assert_eq!(sum(by.as_ref()), total, "by {name}: {by:?}");
     }
@@ -123,6 +127,9 @@ fn check_interrupts(report: &Explanation) {
     if let Some(empty) = softirq.timer_empty {
         assert!(softirq.timer_entries.is_some_and(|entries| empty <= entries));
         assert_eq!(sum(softirq.by_cpu.as_ref()), empty);
+        let is_measured = empty > 0 && report.duration_ns.is_some();
+        check_took(&softirq.empty_ns);
+        assert_eq!(softirq.empty_ns.max.is_some(), is_measured, "{softirq:?}");
     }
     let wakeups = &report.rt_wakeups;
     if let Some(behind) = wakeups.behind_softirq {
@@ -131,6 +138,21 @@ fn check_interrupts(report: &Explanation) {
     let DelayQuantiles { p50, p99, max, .. } = wakeups.delay_ns;
     assert_eq!((p50.is_some(), p99.is_some()), (max.is_some(), max.is_some()));
     assert!(p50 <= p99 && p99 <= max, "{p50:?} {p99:?} {max:?}");
+}
+
+fn check_took(took: &TookSpans) {
+    let TookSpans { total, p50, p99, max, .. } = *took;
+    assert!(p50 <= p99 && p99 <= max && max <= total, "{took:?}");
+    assert_eq!((p50.is_some(), total.is_some()), (p99.is_some(), max.is_some()), "{took:?}");
+}
+
+fn check_idle(report: &Explanation) {
+    for row in report.idle.iter().flatten() {
+        assert!(row.entries > 0, "{row:?}");
+        assert_eq!(row.total_ns.is_some(), row.max_ns.is_some(), "{row:?}");
+        assert!(row.max_ns <= row.total_ns, "{row:?}");
+        assert_eq!(row.share.is_some(), row.total_ns.is_some() && report.duration_ns > Some(0), "{row:?}");
+    }
 }
 
 fn check_isolated_cpus(report: &Explanation, isolated: &CpuSet) {

@@ -19,7 +19,8 @@ mod world;
 
 pub use engine::{EventQueue, SimRandom, TraceHash};
 pub use figures::{
-    CyclicThread, PacketFigures, RaiseFigures, RealtimeFigures, RunFigures, SoftirqFigures, SpanQuantiles,
+    CpuResidency, CyclicThread, IdleStateFigures, PacketFigures, RaiseFigures, RealtimeFigures, RunFigures,
+    SoftirqFigures, SpanQuantiles,
 };
 pub use run::{
     CostRange, ExpectVerdict, PerfettoSink, ShownValue, SimOptions, SimOutcome, SimProgress, VariantOutcome,

@@ -95,6 +95,53 @@ fn timers_that_are_pulled() {
     assert_figures("pulled", text);
 }
 
+/// Goal: idle CPUs choose a state, pay for it, and their time there is counted. Method: the same machine with
+/// three states, of kernels and of lanes; one CPU is awake, one is woken early by others, and faults stop it.
+#[test]
+fn idle_cpus_choose_a_state() {
+    for (name, preempt) in [("idle-kernel", "tick"), ("idle-lanes", "cooperative")] {
+        let text = format!(
+            r#"
+            seed = 8
+            duration = "60ms"
+            [machine]
+            cpus = 4
+            preempt = "{preempt}"
+            [[machine.idle_state]]
+            name = "shallow"
+            exit = "1us"
+            residency = "3us"
+            [[machine.idle_state]]
+            name = "middle"
+            entry = "2us"
+            exit = "21us"
+            residency = "90us"
+            [[machine.idle_state]]
+            name = "deep"
+            entry = "31us"
+            exit = "110us"
+            residency = "1200us"
+            [[load.sleeper]]
+            cpus = "0-1"
+            run = "130us"
+            sleep = "3ms"
+            jitter = "1ms"
+            [[load.periodic]]
+            cpus = "2"
+            period = "7ms"
+            callback = "23us"
+            [[load.busy]]
+            cpus = "3"
+            [[fault.stall]]
+            cpus = "1"
+            blocked = "4ms"
+            every = "17ms"
+        "#
+        );
+        assert_figures(name, &text);
+    }
+}
+
 /// Goal: requests, their timeouts and arms that look for a busy CPU. Method: timers that are pushed, on CPUs
 /// that share cores and caches; pairs of a client and a server of which some take longer than they may; and
 /// loops that arm and cancel.

@@ -29,6 +29,27 @@ fn a_mistake_is_named_by_line_and_key() {
         ("isolated = \"0-3\"\n", "s.toml:4: isolated: ", "at least one"),
         ("isolated = \"3-9\"\n", "s.toml:4: isolated: ", "CPU 4 does not"),
         ("tick = \"1us\"\n", "s.toml:4: tick: ", "100 us to 100 ms"),
+        ("[[machine.idle_state]]\nname = \"c1\"\n", "s.toml:4", "missing field `residency`"),
+        ("[[machine.idle_state]]\nname = \"c 1\"\nresidency = \"1us\"\n", "s.toml:5: name: ", "letters"),
+        ("[[machine.idle_state]]\nname = \"\"\nresidency = \"1us\"\n", "s.toml:5: name: ", "1 to 16"),
+        ("[[machine.idle_state]]\nname = \"c1\"\nresidency = \"2s\"\n", "s.toml:6: residency: ", "to 1 s"),
+        (
+            "[[machine.idle_state]]\nname = \"c1\"\nresidency = \"1us\"\nexit = \"2s\"\n",
+            "s.toml:7: exit: ",
+            "to 1 s",
+        ),
+        (
+            "[[machine.idle_state]]\nname = \"c1\"\nresidency = \"1us\"\n\
+             [[machine.idle_state]]\nname = \"c1\"\nresidency = \"2us\"\n",
+            "s.toml:8: name: ",
+            "two idle states",
+        ),
+        (
+            "[[machine.idle_state]]\nname = \"c1\"\nresidency = \"1us\"\n\
+             [[machine.idle_state]]\nname = \"c2\"\nresidency = \"1us\"\n",
+            "s.toml:9: residency: ",
+            "the deepest one comes last",
+        ),
         ("[[load.busy]]\ncpus = \"7\"\n", "s.toml:5: cpus: ", "CPU 7 does not exist"),
         ("[[load.busy]]\ncpus = \"isolated\"\n", "s.toml:5: cpus: ", "no CPU is meant"),
         ("[[load.busy]]\ncpus = \"all\"\nevery = 0\n", "s.toml:6: every: ", "at least 1"),
@@ -72,6 +93,12 @@ fn sizes_are_bounded() {
     assert!(refuse(&expect).contains("more than 4096"));
     let words = format!("{HEAD}[expect]\nevery = [\"arms = {}0\"]\n", "0 + ".repeat(100));
     assert!(refuse(&words).contains("words"));
+    let states = |count: u64| {
+        let state = |at| format!("[[machine.idle_state]]\nname = \"c{at}\"\nresidency = \"{at}us\"\n");
+        format!("{HEAD}{}", (0..count).map(state).collect::<String>())
+    };
+    assert!(refuse(&states(11)).contains("more than 10 idle states"));
+    assert!(Scenario::parse("s.toml".as_ref(), &states(10), &|_| unreachable!()).is_ok());
     assert!(refuse("\u{0}\u{ffff}[[[").starts_with("s.toml"));
 }
 

@@ -234,6 +234,13 @@ pub enum Event<'a> {
         /// The item's identity.
         work: u64,
     },
+    /// `cpu_idle`: a CPU goes into an idle state or leaves it.
+    CpuIdle {
+        /// Which CPU.
+        cpu: CpuId,
+        /// The state's number, the deeper the higher; `None` when the CPU leaves it.
+        state: Option<u32>,
+    },
     /// `tracing_mark_write` (`print` in `trace-cmd report`): a text from user space.
     Mark {
         /// The text.

@@ -331,7 +331,10 @@ fn interrupts_work_and_marks() {
         ),
         ("tracing_mark_write: load: begins", Event::Mark { text: b"load: begins" }),
         ("print: load: ends", Event::Mark { text: b"load: ends" }),
-        ("cpu_idle: state=1 cpu_id=3", Event::Unknown),
+        ("cpu_idle: state=2 cpu_id=5", Event::CpuIdle { cpu: cpu(5), state: Some(2) }),
+        ("cpu_idle: state=4294967294 cpu_id=5", Event::CpuIdle { cpu: cpu(5), state: Some(4_294_967_294) }),
+        ("cpu_idle: state=4294967295 cpu_id=6", Event::CpuIdle { cpu: cpu(6), state: None }),
+        ("cpu_frequency: state=2400000 cpu_id=3", Event::Unknown),
     ]);
 }
 
@@ -423,6 +426,8 @@ fn what_cannot_be_read_is_named() {
             "field work struct holds no pointer",
         ),
         ("workqueue_queue_work: work struct=1 function=f", no("cpu="), "no field cpu="),
+        ("cpu_idle: state=4294967296 cpu_id=3", number("state="), "field state= holds no number"),
+        ("cpu_idle: state=1", no("cpu_id="), "no field cpu_id="),
         ("sched_waking: x", no("comm="), "no field comm="),
         ("sched_waking: sh:7 [120] CPU:x", Malformed::NotACpu("CPU:"), "field CPU: holds no CPU number"),
         ("sched_migrate_task: pid=7", no("comm="), "no field comm="),

@@ -3,7 +3,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{CommandUnits, ExplainUnits, TraceUnits};
+use super::killer::Suite::{CommandUnits, ExplainUnits, Figures, TraceUnits};
 
 const COUNTS: &str = "crates/explain/src/figures/interruptions/mod.rs";
 const CAUSE: &str = "crates/explain/src/figures/interruptions/cause.rs";
@@ -243,6 +243,22 @@ pub(super) const CAUSES: &[Mutant] = &[
         right: "if is_kernel_thread(task.comm) {",
         wrong: "if is_kernel_thread(task.comm) && self.is_preempt_rt && task.pid < 0 {",
         killers: &[Test(ExplainUnits, "figures::interrupts::tests::threads_of_the_kernel_are_apart")],
+    },
+    Mutant {
+        name: "own-timers-are-foreign",
+        rule: "a timer that a CPU armed itself takes nothing from it",
+        file: "crates/explain/src/figures/side.rs",
+        right: "let is_disturbed = armed_on != ran_on && isolated.contains(ran_on);",
+        wrong: "let is_disturbed = isolated.contains(ran_on);",
+        killers: &[Test(Figures, "json::every_field_has_its_value")],
+    },
+    Mutant {
+        name: "between-isolated-is-foreign",
+        rule: "what isolated CPUs do to each other is not foreign",
+        file: "crates/explain/src/figures/side.rs",
+        right: "if isolated.contains(armed_on) {",
+        wrong: "if isolated.contains(armed_on) && isolated.is_empty() {",
+        killers: &[Test(Figures, "json::every_field_has_its_value")],
     },
     Mutant {
         name: "near-and-far",

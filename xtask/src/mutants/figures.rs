@@ -7,6 +7,8 @@ const FIGURES: &str = "crates/explain/src/figures/summary.rs";
 const TIMERS: &str = "crates/explain/src/figures/timers.rs";
 const HRTIMERS: &str = "crates/explain/src/figures/hrtimer.rs";
 const SOFTIRQS: &str = "crates/explain/src/figures/interrupts.rs";
+const TOOK: &str = "crates/explain/src/figures/took.rs";
+const IDLE: &str = "crates/explain/src/figures/idle.rs";
 const SERIES: &str = "crates/explain/src/export/openmetrics.rs";
 const TRACKS: &str = "crates/trace/src/perfetto/writer.rs";
 
@@ -21,7 +23,7 @@ pub(super) const EXPLAIN: &[Mutant] = &[
     Mutant {
         name: "delay-p99-is-p50",
         rule: "each quantile of a delay is its own",
-        file: SOFTIRQS,
+        file: TOOK,
         right: "p99: at(0.99)",
         wrong: "p99: at(0.5)",
         killers: FIELD,
@@ -29,8 +31,8 @@ pub(super) const EXPLAIN: &[Mutant] = &[
     Mutant {
         name: "delay-max-is-p99",
         rule: "the longest delay is no quantile",
-        file: SOFTIRQS,
-        right: "max: Some(self.delay_max) }",
+        file: TOOK,
+        right: "max: Some(self.longest) }",
         wrong: "max: at(0.99) }",
         killers: FIELD,
     },
@@ -257,6 +259,28 @@ pub(super) const EXPLAIN: &[Mutant] = &[
         right: "nanos? as f64 / 1e9",
         wrong: "nanos? as f64 / 1e3",
         killers: SAMPLE,
+    },
+    Mutant {
+        name: "idle-outlasts-lost-events",
+        rule: "a residency in an idle state does not outlast lost events of its CPU",
+        file: IDLE,
+        right: "*self.open_of(cpu) = None;",
+        wrong: "let _ = self.open_of(cpu);",
+        killers: &[Killer::Test(
+            Suite::ExplainUnits,
+            "figures::idle::tests::a_residency_without_an_end_has_no_time",
+        )],
+    },
+    Mutant {
+        name: "longest-idle-is-last",
+        rule: "the longest residency in an idle state is none of the others",
+        file: IDLE,
+        right: "sum.longest = sum.longest.max(Some(stayed));",
+        wrong: "sum.longest = Some(stayed);",
+        killers: &[Killer::Test(
+            Suite::ExplainUnits,
+            "figures::idle::tests::a_residency_is_from_a_state_to_the_leaving_of_its_cpu",
+        )],
     },
 ];
 

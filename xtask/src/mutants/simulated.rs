@@ -134,6 +134,28 @@ pub(super) const SIMULATOR: &[Mutant] = &[
         wrong: "{date}{}\", if commit.is_empty() { \"\" } else { \"\" })",
         killers: ORIGINS,
     },
+    Mutant {
+        name: "idle-is-shallow",
+        rule: "an idle CPU chooses the deepest state that fits",
+        file: "crates/sim/src/scenario/idle_states.rs",
+        right: "states.iter().rposition(fits)",
+        wrong: "states.iter().position(fits)",
+        killers: &[Killer::Test(
+            Suite::SimUnits,
+            "scenario::idle_states::tests::the_deepest_state_that_fits_is_chosen",
+        )],
+    },
+    Mutant {
+        name: "long-enough-is-short",
+        rule: "a residency that is as long as its state's target is not too short",
+        file: "crates/sim/src/figures/idle.rs",
+        right: "u64::from(span < of_state.target)",
+        wrong: "u64::from(span <= of_state.target)",
+        killers: &[Killer::Test(
+            Suite::SimUnits,
+            "figures::tests::residencies_count_for_their_state_and_cpu",
+        )],
+    },
 ];
 
 const REPLAYED: &str = "crates/verify/src/whatif/figures.rs";

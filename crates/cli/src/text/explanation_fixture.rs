@@ -22,6 +22,8 @@ pub(crate) fn explanation() -> Explanation {
         named([("a_delayed_work", 2), ("delayed_work_timer_fn", 5), ("process_timeout", 24)]);
     // Two that have as many: the lower one is named.
     report.foreign.by_cpu = Some([(1, 4), (2, 13), (3, 13), (4, 1)].into());
+    report.foreign.took_ns.total = Some(213_000);
+    report.foreign.took_ns.max = Some(27_500);
     report.between_isolated.total = Some(14);
     report.between_isolated.pulled = Some(8);
     report.between_isolated.placed = Some(6);
@@ -30,6 +32,7 @@ pub(crate) fn explanation() -> Explanation {
     report.ping_pong.per_s = Some(1.38);
     report.softirq.timer_entries = Some(73);
     report.softirq.timer_empty = Some(19);
+    report.softirq.empty_ns.max = Some(8_300);
     report.hrtimers.expired = Some(61);
     report.hrtimers.off_arming_cpu = Some(23);
     report.hrtimers.foreign = Some(9);

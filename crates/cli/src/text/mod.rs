@@ -6,6 +6,7 @@ mod differences;
 #[cfg(test)]
 pub(crate) mod explanation_fixture;
 mod finding;
+mod idle;
 mod lab;
 #[cfg(test)]
 #[path = "../../../lab/tests/lab/fixture.rs"]

@@ -1,4 +1,4 @@
-//! An explanation as text: the header, the isolated CPUs one by one, a row per question.
+//! An explanation as text: the header, the isolated CPUs one by one, idle states, a row per question.
 
 use super::cause::{main_cause, why};
 use super::page::Page;
@@ -25,6 +25,7 @@ pub(crate) fn explanation(page: &mut Page, name: &str, report: &Explanation, own
     isolated_cpus(page, report);
     interruptions(page, report);
     super::osnoise::osnoise(page, report);
+    super::idle::idle_states(page, report, about(report));
     moment(page, report);
     page.heading("The five questions");
     question_rows(page, report);
@@ -243,6 +244,10 @@ fn isolation(report: &Explanation) -> Option<String> {
         figure(report, foreign.pulled),
         figure(report, foreign.placed)
     );
+    if let Some((total, max)) = foreign.took_ns.total.zip(foreign.took_ns.max) {
+        let (about, total, max) = (about(report), Nanos(total), Nanos(max));
+        text.push_str(&format!(", whose callbacks took {about}{total}, at most {about}{max} each"));
+    }
     if let Some(between) = report.between_isolated.total.filter(|&count| count > 0) {
         text.push_str(&format!("; {} between isolated CPUs", figure(report, Some(between))));
     }
@@ -279,8 +284,11 @@ fn real_time(report: &Explanation) -> Option<String> {
 fn softirqs(report: &Explanation) -> Option<String> {
     let softirq = &report.softirq;
     softirq.timer_entries?;
+    let about = about(report);
+    let longest = softirq.empty_ns.max;
+    let longest = longest.map_or(String::new(), |max| format!(", at most {about}{} each", Nanos(max)));
     Some(format!(
-        "{} of {} TIMER softirqs ran no timer",
+        "{} of {} TIMER softirqs ran no timer{longest}",
         figure(report, softirq.timer_empty),
         figure(report, softirq.timer_entries)
     ))

@@ -4,7 +4,7 @@
 use super::page::{Page, in_lines};
 use crate::terminal::Style;
 use quietcore_core::Nanos;
-use quietcore_sim::{RunFigures, Scenario, SimOutcome, SpanQuantiles, VariantOutcome};
+use quietcore_sim::{CpuResidency, RunFigures, Scenario, SimOutcome, SpanQuantiles, VariantOutcome};
 use quietcore_trace::visible;
 
 /// Width of the labels.
@@ -26,6 +26,7 @@ pub(crate) fn simulation(page: &mut Page, name: &str, scenario: &Scenario, outco
     for variants in outcome.variants.chunks(SIDE_BY_SIDE) {
         table(page, variants);
     }
+    idle_states(page, &outcome.variants);
     cyclictest(page, &outcome.variants);
     shown(page, outcome);
     sensitivity(page, outcome);
@@ -55,7 +56,7 @@ fn table(page: &mut Page, variants: &[VariantOutcome]) {
     }
 }
 
-fn rows() -> [Row; 48] {
+fn rows() -> [Row; 50] {
     [
         ("timers run", |of| Some(of.expiries.to_string())),
         ("armed, cancelled", |of| Some(format!("{}, {}", of.arms, of.cancels))),
@@ -109,6 +110,8 @@ fn rows() -> [Row; 48] {
         ("waits for locks", |of| Some(of.lock_waits.to_string())),
         ("waited for locks", |of| Some(nanos(of.lock_wait_ns))),
         ("busy", |of| Some(format!("{:.2} %", of.busy_share * 100.0))),
+        ("in the deepest state", |of| percent(of, "deep_idle_share")),
+        ("too short residencies", |of| figure(of, "idle_short")),
         ("panics", |of| (of.panics > 0).then(|| of.panics.to_string())),
         ("events", |of| Some(of.events.to_string())),
         ("hash", |of| Some(format!("{:016x}", of.hash))),
@@ -142,6 +145,36 @@ fn latency(of: &RunFigures, which: fn(&SpanQuantiles) -> u64) -> Option<String> 
 
 fn delay(of: &RunFigures, which: fn(&SpanQuantiles) -> u64) -> Option<String> {
     of.softirqs.as_ref()?.delay_ns.get("NET_RX").map(which).map(nanos)
+}
+
+/// A row per variant and idle state, with what the CPUs that were in it differ in.
+fn idle_states(page: &mut Page, variants: &[VariantOutcome]) {
+    let states =
+        |variant: &VariantOutcome| variant.figures.idle.iter().flatten().cloned().collect::<Vec<_>>();
+    if variants.iter().all(|variant| states(variant).is_empty()) {
+        return;
+    }
+    page.heading("Idle states (simulated; --json has them CPU by CPU)");
+    let head = ["entered", "too short", "longest", "all CPUs", "least", "most"];
+    let head = head.map(|cell| format!("{cell:>9}")).join(" ");
+    page.line(&format!("  {:<COLUMN$} {:<16} {head}", "", "state"));
+    for variant in variants {
+        for state in states(variant) {
+            let sum = |of: fn(&CpuResidency) -> u64| state.by_cpu.values().map(of).sum::<u64>().to_string();
+            let percent = |share: f64| format!("{:.2} %", share * 100.0);
+            let shares = || state.by_cpu.values().map(|found| found.share);
+            let cells = [
+                sum(|found| found.entries),
+                sum(|found| found.short),
+                nanos(state.by_cpu.values().map(|found| found.max_ns).max().unwrap_or(0)),
+                percent(state.share),
+                percent(shares().reduce(f64::min).unwrap_or(0.0)),
+                percent(shares().reduce(f64::max).unwrap_or(0.0)),
+            ];
+            let cells = cells.map(|cell| format!("{cell:>9}")).join(" ");
+            page.line(&format!("  {:<COLUMN$} {:<16} {cells}", variant.label, state.name));
+        }
+    }
 }
 
 /// Real-time threads in the lines that cyclictest prints, in us.

@@ -11,7 +11,7 @@
 //! Source: OpenMetrics 1.0, "Text format"; Prometheus, "Exposition formats".
 
 use super::labels::{NAME_CHARS_MAX, printable, top};
-use crate::figures::{CountByName, CountByNumber, Disturbance, Explanation};
+use crate::figures::{CountByName, CountByNumber, Disturbance, Explanation, IdleResidency, TookSpans};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, text};
 use prometheus_client::metrics::MetricType;
@@ -54,12 +54,16 @@ impl Collector for Figures {
         hrtimers(report, &mut text)?;
         rt_wakeups(report, &mut text)?;
         interruptions(report, &mut text)?;
+        idle(report, &mut text)?;
         findings(report, &mut text)
     }
 }
 
 /// A sample's label values by name, and its value.
 type Sample<const LABELS: usize, V> = ([(&'static str, String); LABELS], V);
+
+/// A statistic's name, and its value in ns.
+type Statistic = (&'static str, Option<u64>);
 
 /// Writes families of gauges, one at a time.
 struct Families<'a>(DescriptorEncoder<'a>);
@@ -88,6 +92,22 @@ impl Families<'_> {
     /// A family of one sample without labels; nothing at all without a value.
     fn single(&mut self, name: &str, help: &str, value: Option<impl EncodeGaugeValue>) -> fmt::Result {
         value.map_or(Ok(()), |value| self.open(name, help)?.encode_gauge(&value))
+    }
+
+    /// A family of one sample per statistic of a span; nothing at all without values.
+    fn spans<const STATS: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        stats: [Statistic; STATS],
+    ) -> fmt::Result {
+        if stats.iter().all(|(_, nanos)| nanos.is_none()) {
+            return Ok(());
+        }
+        let samples = stats
+            .into_iter()
+            .filter_map(|(stat, nanos)| Some(([("stat", stat.to_owned())], nanos? as f64 / 1e9)));
+        self.labelled(name, help, samples)
     }
 
     /// A family of one sample per CPU or group.
@@ -150,18 +170,21 @@ fn recording(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
 }
 
 /// Every path that can be in [`Explanation::not_recorded`].
-const FIGURES: [&str; 30] = [
+const FIGURES: [&str; 34] = [
     "timers.started",
     "timers.expired",
     "timers.cancel_events",
     "timers.expired_unknown_start",
     "foreign",
+    "foreign.took_ns",
     "between_isolated",
+    "between_isolated.took_ns",
     "remote",
     "ping_pong",
     "softirq.timer_entries",
     "softirq.timer_empty",
     "softirq.by_cpu",
+    "softirq.empty_ns",
     "hrtimers.expired",
     "hrtimers.off_arming_cpu",
     "hrtimers.foreign",
@@ -181,6 +204,7 @@ const FIGURES: [&str; 30] = [
     "interruptions.hrtimer",
     "interruptions.work",
     "interruptions.task",
+    "idle",
 ];
 
 fn recorded_figures(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
@@ -217,20 +241,24 @@ fn timers(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
 struct DisturbanceNames {
     name: &'static str,
     what: &'static str,
+    /// The family of how long their callbacks took.
+    took: &'static str,
 }
 
 const FOREIGN: DisturbanceNames = DisturbanceNames {
     name: "quietcore_foreign_expiries",
     what: "Wheel timers armed on a CPU that is not isolated that ran on an isolated one",
+    took: "quietcore_foreign_callback_seconds",
 };
 
 const BETWEEN_ISOLATED: DisturbanceNames = DisturbanceNames {
     name: "quietcore_between_isolated_expiries",
     what: "Wheel timers armed on one isolated CPU that ran on another",
+    took: "quietcore_between_isolated_callback_seconds",
 };
 
 fn disturbance(names: &DisturbanceNames, figure: &Disturbance, text: &mut Families<'_>) -> fmt::Result {
-    let DisturbanceNames { name, what } = names;
+    let DisturbanceNames { name, what, took: took_name } = names;
     text.single(name, &format!("{what}."), figure.total)?;
     if let (Some(pulled), Some(placed)) = (figure.pulled, figure.placed) {
         let help = format!("{what}: pulled from another CPU's base, or placed in its own.");
@@ -249,7 +277,8 @@ fn disturbance(names: &DisturbanceNames, figure: &Disturbance, text: &mut Famili
         let help = format!("{what}, by {by}.");
         text.by_number(&format!("{name}_by_{label}"), label, &help, counts.as_ref())?;
     }
-    Ok(())
+    let help = format!("{what}: how long their callbacks took, without what was on top of them.");
+    text.spans(took_name, &help, took(&figure.took_ns))
 }
 
 fn remote(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
@@ -273,13 +302,20 @@ fn remote(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     text.single("quietcore_groups_estimated", "1 when group labels are a guess, CPUs in eights.", estimated)
 }
 
+/// The statistics of how long something took.
+fn took(spans: &TookSpans) -> [Statistic; 4] {
+    [("p50", spans.p50), ("p99", spans.p99), ("max", spans.max), ("total", spans.total)]
+}
+
 fn softirqs(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     let softirq = &report.softirq;
     text.single("quietcore_timer_softirqs", "TIMER softirqs.", softirq.timer_entries)?;
     let help = "TIMER softirqs that ran no wheel timer.";
     text.single("quietcore_timer_softirqs_empty", help, softirq.timer_empty)?;
     let help = "TIMER softirqs that ran no wheel timer, by CPU.";
-    text.by_number("quietcore_timer_softirqs_empty_by_cpu", "cpu", help, softirq.by_cpu.as_ref())
+    text.by_number("quietcore_timer_softirqs_empty_by_cpu", "cpu", help, softirq.by_cpu.as_ref())?;
+    let help = "From entry to exit of TIMER softirqs that ran no wheel timer.";
+    text.spans("quietcore_timer_softirq_empty_seconds", help, took(&softirq.empty_ns))
 }
 
 fn hrtimers(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
@@ -320,14 +356,8 @@ fn rt_wakeups(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     text.single("quietcore_rt_wakeups_behind_softirq", help, wakeups.behind_softirq)?;
     let delay = &wakeups.delay_ns;
     let stats = [("p50", delay.p50), ("p99", delay.p99), ("max", delay.max)];
-    if stats.iter().all(|(_, value)| value.is_none()) {
-        return Ok(());
-    }
-    let samples = stats
-        .into_iter()
-        .filter_map(|(stat, nanos)| Some(([("stat", stat.to_owned())], nanos? as f64 / 1e9)));
     let help = "From sched_waking to running, over the wake-ups behind a softirq.";
-    text.labelled("quietcore_rt_wakeup_delay_seconds", help, samples)
+    text.spans("quietcore_rt_wakeup_delay_seconds", help, stats)
 }
 
 /// What an interruption's series are told apart by: CPU, source and printed name.
@@ -367,6 +397,22 @@ fn interruptions(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
     text.labelled("quietcore_interrupted_seconds", help, totals)?;
     let longest = rows.iter().filter_map(|(key, row)| seconds(key, row.max_ns));
     text.labelled("quietcore_longest_interruption_seconds", "The longest of them.", longest)
+}
+
+fn idle(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {
+    let rows = report.idle.as_deref().unwrap_or_default();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let labels = |row: &IdleResidency| [("cpu", row.cpu.to_string()), ("state", row.state.to_string())];
+    let seconds = |row, span: Option<u64>| Some((labels(row), span? as f64 / 1e9));
+    let help = "How often a CPU went into one of its idle states.";
+    text.labelled("quietcore_idle_entries", help, rows.iter().map(|row| (labels(row), row.entries)))?;
+    let help = "For how long a CPU was in one of its idle states.";
+    let totals = rows.iter().filter_map(|row| seconds(row, row.total_ns));
+    text.labelled("quietcore_idle_seconds", help, totals)?;
+    let longest = rows.iter().filter_map(|row| seconds(row, row.max_ns));
+    text.labelled("quietcore_longest_idle_seconds", "The longest residency.", longest)
 }
 
 fn findings(report: &Explanation, text: &mut Families<'_>) -> fmt::Result {

@@ -54,9 +54,11 @@ pub(super) enum EventKind {
     ProcessorEntry,
     Nmi,
     WorkStart,
+    CpuIdle,
+    TimerExit,
 }
 
-const KINDS: usize = 13;
+const KINDS: usize = 15;
 
 impl EventKind {
     fn of(event: &Event<'_>) -> Option<Self> {
@@ -75,6 +77,8 @@ impl EventKind {
             | Event::IpiHandled { step: SpanStep::Entry, .. } => Self::ProcessorEntry,
             Event::NmiHandled { .. } => Self::Nmi,
             Event::WorkStart { .. } => Self::WorkStart,
+            Event::CpuIdle { .. } => Self::CpuIdle,
+            Event::TimerExpireExit { .. } => Self::TimerExit,
             _ => return None,
         })
     }
@@ -95,6 +99,8 @@ impl EventKind {
             Self::ProcessorEntry => "local_timer_entry",
             Self::Nmi => "nmi_handler",
             Self::WorkStart => "workqueue_execute_start",
+            Self::CpuIdle => "cpu_idle",
+            Self::TimerExit => "timer_expire_exit",
         }
     }
 }
@@ -156,6 +162,8 @@ mod tests {
             (EventKind::ProcessorEntry, "local_timer_entry"),
             (EventKind::Nmi, "nmi_handler"),
             (EventKind::WorkStart, "workqueue_execute_start"),
+            (EventKind::CpuIdle, "cpu_idle"),
+            (EventKind::TimerExit, "timer_expire_exit"),
         ];
         let counts = KindCounts::default();
         for (_, switched_on) in kinds {

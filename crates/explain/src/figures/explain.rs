@@ -3,6 +3,7 @@
 use super::count::KindCounts;
 use super::hierarchy::GroupCounts;
 use super::hrtimer::HrtimerCounts;
+use super::idle::IdleCounts;
 use super::interruptions::{CallbackOf, Gap, InterruptionCounts, RecordedMoment};
 use super::interrupts::SoftirqCounts;
 use super::noise::NoiseCounts;
@@ -74,6 +75,7 @@ pub struct Explain {
     pub(super) hierarchy: GroupCounts,
     pub(super) interruptions: InterruptionCounts,
     pub(super) noise: NoiseCounts,
+    pub(super) idle: IdleCounts,
     pub(super) first_at: Option<Nanos>,
     pub(super) last_at: Nanos,
     /// One more than the highest CPU that an event happened on.
@@ -93,6 +95,7 @@ impl Explain {
                 .with_timeline(options.timeline)
                 .with_gap(options.gap),
             noise: NoiseCounts::default(),
+            idle: IdleCounts::default(),
             names: NameTable::new(),
             kinds: KindCounts::default(),
             first_at: None,
@@ -118,6 +121,7 @@ impl Explain {
             self.wheel.forget(record);
             self.hrtimers.forget(record);
             self.interruptions.forget(record);
+            self.idle.forget(record.cpu);
             return;
         }
         self.first_at = Some(self.first_at.map_or(record.at, |first| first.min(record.at)));
@@ -146,7 +150,9 @@ impl Explain {
                 let function = self.names.number(function);
                 self.interruptions.take_callback(record, CallbackOf::HighResolution(function), by);
             }
-            Event::Softirq { step, vector } => self.interrupts.take_softirq(record.cpu, *step, *vector),
+            Event::Softirq { step, vector } => {
+                self.interrupts.take_softirq(record.at, record.cpu, *step, *vector);
+            }
             Event::SchedWake { step: WakeStep::Waking, task, priority, target } => {
                 self.interrupts.take_waking(record, *task, *priority, *target);
             }
@@ -154,6 +160,7 @@ impl Explain {
                 self.interrupts.take_switch(record.at, previous.pid, next.pid);
             }
             Event::Noise { .. } => self.noise.take(record, &mut self.names),
+            Event::CpuIdle { cpu, state } => self.idle.take(record.at, *cpu, *state),
             Event::Migration(migration) => {
                 self.hierarchy.take(record, isolated, &self.options.nohz_full);
                 if let Migration::Cpu { step: MigrationStep::Unavailable, cpu, .. } = migration {

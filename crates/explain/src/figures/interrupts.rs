@@ -7,8 +7,8 @@
 
 use super::count::CountPerCpu;
 use super::kernel_threads::{is_kernel_thread, is_of_preempt_rt};
-use super::report::DelayQuantiles;
-use hdrhistogram::Histogram;
+use super::report::{DelayQuantiles, TookSpans};
+use super::took::TookCounts;
 use quietcore_core::{CpuId, Nanos};
 use quietcore_trace::{IdentityTable, Record, SoftirqStep, Task};
 
@@ -22,6 +22,8 @@ const WAITING_MAX: usize = 65_536;
 #[derive(Clone, Copy, Debug, Default)]
 struct SoftirqState {
     in_timer: bool,
+    /// When it entered that.
+    since: Nanos,
     expired_any: bool,
     inside: u32,
 }
@@ -39,6 +41,7 @@ pub(super) struct SoftirqCounts {
     cpus: Vec<SoftirqState>,
     pub(super) timer_entries: u64,
     pub(super) timer_empty: CountPerCpu,
+    empty_took: TookCounts,
     waiting: IdentityTable<Waiting>,
     /// Line of the last mark of lost events.
     lost: u64,
@@ -48,8 +51,7 @@ pub(super) struct SoftirqCounts {
     /// A thread was woken that only kernels with PREEMPT_RT have.
     pub(super) is_preempt_rt: bool,
     pub(super) rt_behind: u64,
-    delays: Histogram<u64>,
-    delay_max: u64,
+    delays: TookCounts,
 }
 
 impl SoftirqCounts {
@@ -58,14 +60,14 @@ impl SoftirqCounts {
             cpus: Vec::new(),
             timer_entries: 0,
             timer_empty: CountPerCpu::default(),
+            empty_took: TookCounts::new(),
             waiting: IdentityTable::new(WAITING_MAX),
             lost: 0,
             rt_wakeups: 0,
             rt_kernel_threads: 0,
             is_preempt_rt: false,
             rt_behind: 0,
-            delays: Histogram::new(3).expect("3 significant digits are in range"),
-            delay_max: 0,
+            delays: TookCounts::new(),
         }
     }
 
@@ -80,7 +82,7 @@ impl SoftirqCounts {
         &mut self.cpus[cpu.index()]
     }
 
-    pub(super) fn take_softirq(&mut self, cpu: CpuId, step: SoftirqStep, vector: u8) {
+    pub(super) fn take_softirq(&mut self, at: Nanos, cpu: CpuId, step: SoftirqStep, vector: u8) {
         let bit = 1u32.checked_shl(u32::from(vector)).unwrap_or(0);
         let state = self.cpu(cpu);
         match step {
@@ -88,14 +90,16 @@ impl SoftirqCounts {
             SoftirqStep::Entry => {
                 state.inside |= bit;
                 if vector == TIMER {
-                    *state = SoftirqState { in_timer: true, expired_any: false, ..*state };
+                    *state = SoftirqState { in_timer: true, since: at, expired_any: false, ..*state };
                     self.timer_entries += 1;
                 }
             }
             SoftirqStep::Exit => {
                 state.inside &= !bit;
                 if vector == TIMER && std::mem::take(&mut state.in_timer) && !state.expired_any {
+                    let took = at.since(state.since);
                     self.timer_empty.add(cpu);
+                    self.empty_took.record(took.as_u64());
                 }
             }
         }
@@ -140,26 +144,24 @@ impl SoftirqCounts {
         self.waiting.remove(u64::from(previous.unsigned_abs()));
         let waiting = self.waiting.remove(u64::from(next.unsigned_abs()));
         if let Some(Waiting { since, .. }) = waiting.filter(|waiting| waiting.line > self.lost) {
-            // The histogram grows to any value (at most 1 MiB), so recording cannot fail.
-            let delay = at.since(since).as_u64();
-            self.delay_max = self.delay_max.max(delay);
-            let recorded = self.delays.record(delay);
-            debug_assert!(recorded.is_ok(), "a growing histogram takes every value");
+            self.delays.record(at.since(since).as_u64());
         }
     }
 
     pub(super) fn delays(&self) -> DelayQuantiles {
-        if self.delays.is_empty() {
-            return DelayQuantiles::default();
-        }
-        let at = |quantile| Some(self.delays.value_at_quantile(quantile).min(self.delay_max));
-        DelayQuantiles { p50: at(0.5), p99: at(0.99), max: Some(self.delay_max) }
+        let TookSpans { p50, p99, max, .. } = self.delays.report();
+        DelayQuantiles { p50, p99, max }
+    }
+
+    /// From entry to exit of TIMER softirqs that were empty.
+    pub(super) fn empty_took(&self) -> TookSpans {
+        self.empty_took.report()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{DelayQuantiles, SoftirqCounts};
+    use super::{DelayQuantiles, SoftirqCounts, TookSpans};
     use quietcore_core::{CpuId, Nanos};
     use quietcore_trace::SoftirqStep::{Entry, Exit};
     use quietcore_trace::{Event, Record, Task};
@@ -187,26 +189,50 @@ mod tests {
     #[test]
     fn an_empty_timer_softirq_ran_nothing_on_its_own_cpu() {
         let mut interrupts = SoftirqCounts::new();
-        interrupts.take_softirq(cpu(0), Exit, 1); // the entry was before the recording
-        interrupts.take_softirq(cpu(0), Entry, 1);
+        interrupts.take_softirq(Nanos(0), cpu(0), Exit, 1); // the entry was before the recording
+        interrupts.take_softirq(Nanos(0), cpu(0), Entry, 1);
         interrupts.take_expiry(cpu(1)); // elsewhere
-        interrupts.take_softirq(cpu(0), Exit, 1);
-        interrupts.take_softirq(cpu(0), Entry, 1);
+        interrupts.take_softirq(Nanos(0), cpu(0), Exit, 1);
+        interrupts.take_softirq(Nanos(0), cpu(0), Entry, 1);
         interrupts.take_expiry(cpu(0));
-        interrupts.take_softirq(cpu(0), Exit, 1);
-        interrupts.take_softirq(cpu(0), Entry, 1); // still inside at the end
+        interrupts.take_softirq(Nanos(0), cpu(0), Exit, 1);
+        interrupts.take_softirq(Nanos(0), cpu(0), Entry, 1); // still inside at the end
         assert_eq!((interrupts.timer_entries, interrupts.timer_empty.total()), (3, 1));
+    }
+
+    /// Goal: what an empty TIMER softirq takes is from its entry to its exit, and no other one's. Method: two
+    /// that are empty, one that runs a timer, another vector, and one among lost events.
+    #[test]
+    fn what_empty_timer_softirqs_take_is_told() {
+        let mut interrupts = SoftirqCounts::new();
+        assert_eq!(interrupts.empty_took(), TookSpans::default());
+        let mut softirq = |vector, from, expires, until| {
+            interrupts.take_softirq(Nanos(from), cpu(0), Entry, vector);
+            if expires {
+                interrupts.take_expiry(cpu(0));
+            }
+            interrupts.take_softirq(Nanos(until), cpu(0), Exit, vector);
+        };
+        softirq(1, 100, false, 130);
+        softirq(1, 200, true, 270);
+        softirq(7, 300, false, 390);
+        softirq(1, 400, false, 411);
+        interrupts.take_softirq(Nanos(500), cpu(0), Entry, 1);
+        interrupts.forget(&at(510));
+        interrupts.take_softirq(Nanos(600), cpu(0), Exit, 1);
+        let some = TookSpans { total: Some(41), p50: Some(11), p99: Some(30), max: Some(30) };
+        assert_eq!(interrupts.empty_took(), some);
     }
 
     /// Goal: only real-time tasks that were woken towards a CPU inside a long softirq wait.
     #[test]
     fn a_wakeup_waits_only_behind_a_long_softirq() {
         let mut interrupts = SoftirqCounts::new();
-        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_softirq(Nanos(0), cpu(1), Entry, 3);
         interrupts.take_waking(&at(1_000), task(7), 98, cpu(1)); // behind NET_RX
         interrupts.take_waking(&at(1_000), task(8), 120, cpu(1)); // not real-time
         interrupts.take_waking(&at(1_000), task(9), 98, cpu(0)); // another CPU
-        interrupts.take_softirq(cpu(1), Exit, 3);
+        interrupts.take_softirq(Nanos(0), cpu(1), Exit, 3);
         interrupts.take_waking(&at(2_000), task(10), 98, cpu(1)); // after it
         for pid in 7..11 {
             interrupts.take_switch(Nanos(5_000), 0, pid);
@@ -222,7 +248,7 @@ mod tests {
     #[test]
     fn threads_of_the_kernel_are_apart() {
         let mut interrupts = SoftirqCounts::new();
-        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_softirq(Nanos(0), cpu(1), Entry, 3);
         interrupts.take_waking(&at(1_000), task(7), 98, cpu(1));
         interrupts.take_waking(&at(1_000), Task { comm: b"migration/1", pid: 8 }, 0, cpu(1));
         assert!(!interrupts.is_preempt_rt);
@@ -236,7 +262,7 @@ mod tests {
     #[test]
     fn a_task_that_still_runs_does_not_wait() {
         let mut interrupts = SoftirqCounts::new();
-        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_softirq(Nanos(0), cpu(1), Entry, 3);
         interrupts.take_waking(&at(1_000), task(7), 98, cpu(1)); // by the softirq that interrupts it
         interrupts.take_switch(Nanos(2_000), 7, 0);
         interrupts.take_switch(Nanos(9_000_000), 0, 7);
@@ -247,10 +273,10 @@ mod tests {
     #[test]
     fn lost_events_end_what_was_known_of_a_cpu() {
         let mut interrupts = SoftirqCounts::new();
-        interrupts.take_softirq(cpu(1), Entry, 3);
-        interrupts.take_softirq(cpu(1), Entry, 1);
+        interrupts.take_softirq(Nanos(0), cpu(1), Entry, 3);
+        interrupts.take_softirq(Nanos(0), cpu(1), Entry, 1);
         interrupts.forget(&marked(1, 500));
-        interrupts.take_softirq(cpu(1), Exit, 1);
+        interrupts.take_softirq(Nanos(0), cpu(1), Exit, 1);
         interrupts.take_waking(&at(1_000), task(7), 98, cpu(1));
         assert_eq!((interrupts.timer_empty.total(), interrupts.rt_behind), (0, 0));
     }
@@ -260,7 +286,7 @@ mod tests {
     #[test]
     fn a_wait_does_not_outlast_lost_events() {
         let mut interrupts = SoftirqCounts::new();
-        interrupts.take_softirq(cpu(1), Entry, 3);
+        interrupts.take_softirq(Nanos(0), cpu(1), Entry, 3);
         interrupts.take_waking(&at(1_000), task(7), 98, cpu(1));
         interrupts.forget(&marked(2, 2_000));
         interrupts.take_switch(Nanos(5_000_000), 0, 7);

@@ -9,19 +9,22 @@ mod count;
 mod explain;
 mod hierarchy;
 mod hrtimer;
+mod idle;
 mod interruptions;
 mod interrupts;
 mod kernel_threads;
 mod noise;
 mod report;
+mod side;
 mod summary;
 mod timers;
+mod took;
 
 pub use explain::{Explain, ExplainOptions};
 pub use interruptions::{Gap, RecordedMoment};
 pub use report::{
     Cause, CauseStep, CountByName, CountByNumber, DelayQuantiles, Disturbance, ExampleExpiry, Explanation,
-    HierarchyGroups, HrtimerTotals, Interruption, IsolatedCpu, MeasuredNoise, MomentReport, NearSpan,
-    PingPong, RemoteExpiries, RtWakeups, SoftirqTotals, TimelineReport, TimerTotals, UnreadableLines,
-    WatchdogTotals,
+    HierarchyGroups, HrtimerTotals, IdleResidency, Interruption, IsolatedCpu, MeasuredNoise, MomentReport,
+    NearSpan, PingPong, RemoteExpiries, RtWakeups, SoftirqTotals, TimelineReport, TimerTotals, TookSpans,
+    UnreadableLines, WatchdogTotals,
 };

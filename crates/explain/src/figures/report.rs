@@ -75,6 +75,9 @@ pub struct Explanation {
     pub interruptions: Vec<Interruption>,
     /// What the kernel's osnoise tracer measured itself, where its events are in the input.
     pub osnoise: Vec<MeasuredNoise>,
+    /// How long CPUs stayed in their idle states, by CPU and state; states that were never entered are left
+    /// out.
+    pub idle: Option<Vec<IdleResidency>>,
     /// What was open around the moment that was asked for, if one was.
     pub at: Option<MomentReport>,
     /// The pieces of the recording, if [`ExplainOptions::timeline`](crate::ExplainOptions::timeline) asked
@@ -134,6 +137,9 @@ pub struct Disturbance {
     pub by_base_cpu: Option<CountByNumber>,
     /// By the level-0 group of the CPU they ran on.
     pub by_group: Option<CountByNumber>,
+    /// For how long their callbacks took the CPU away, without what was on top of them; of those whose end is
+    /// in the input.
+    pub took_ns: TookSpans,
     /// Lines that prove it: at most two of each kind per CPU.
     pub examples: Vec<ExampleExpiry>,
 }
@@ -188,6 +194,8 @@ pub struct SoftirqTotals {
     pub timer_empty: Option<u64>,
     /// `timer_empty` by CPU.
     pub by_cpu: Option<CountByNumber>,
+    /// From entry to exit of those that were empty.
+    pub empty_ns: TookSpans,
 }
 
 /// High-resolution timers.
@@ -242,6 +250,21 @@ pub struct DelayQuantiles {
     /// 99 of 100 are at most this.
     pub p99: Option<u64>,
     /// The largest.
+    pub max: Option<u64>,
+}
+
+/// How long something took in ns, in all and each time; `None` without samples. Quantiles to three
+/// significant digits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TookSpans {
+    /// In all.
+    pub total: Option<u64>,
+    /// Half took at most this.
+    pub p50: Option<u64>,
+    /// 99 of 100 took at most this.
+    pub p99: Option<u64>,
+    /// The longest.
     pub max: Option<u64>,
 }
 
@@ -353,6 +376,24 @@ pub struct MeasuredNoise {
     pub max_ns: u64,
     /// When that was over, on the recording's clock.
     pub max_at_ns: u64,
+}
+
+/// How often one CPU went into one idle state, and for how long.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct IdleResidency {
+    /// The CPU.
+    pub cpu: u16,
+    /// The state's number, as the kernel counts the CPU's states: the deeper the higher.
+    pub state: u32,
+    /// How often it was entered.
+    pub entries: u64,
+    /// For how long in all; this and the rest are `None` where no end is in the input.
+    pub total_ns: Option<u64>,
+    /// The longest residency.
+    pub max_ns: Option<u64>,
+    /// `total_ns` as a share of the recording; `None` where that took no time.
+    pub share: Option<f64>,
 }
 
 /// What was open around a moment, on the CPUs whose interruptions are counted.

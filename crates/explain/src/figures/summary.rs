@@ -5,9 +5,10 @@ use super::explain::{Explain, ExplainOptions};
 use super::hierarchy::GroupTable;
 use super::report::{
     CountByName, CountByNumber, DelayQuantiles, Disturbance, Explanation, HrtimerTotals, Interruption,
-    IsolatedCpu, PingPong, RemoteExpiries, RtWakeups, SoftirqTotals, TimerTotals, UnreadableLines,
+    IsolatedCpu, PingPong, RemoteExpiries, RtWakeups, SoftirqTotals, TimerTotals, TookSpans, UnreadableLines,
     WatchdogTotals,
 };
+use super::side::TimerSide;
 use super::timers::Disturbances;
 use quietcore_core::{CpuSet, Nanos};
 use quietcore_trace::{KernelRelease, NameTable, Tally, counted};
@@ -32,6 +33,7 @@ impl FigureGate<'_> {
 }
 
 const WHEEL: &[EventKind] = &[EventKind::TimerStart, EventKind::TimerExpire];
+const TOOK: &[EventKind] = &[EventKind::TimerStart, EventKind::TimerExpire, EventKind::TimerExit];
 const HRTIMER: &[EventKind] = &[EventKind::HrtimerStart, EventKind::HrtimerExpire];
 const TIMER_SOFTIRQ: &[EventKind] =
     &[EventKind::SoftirqEntry, EventKind::SoftirqExit, EventKind::TimerExpire];
@@ -85,17 +87,17 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
     let duration_ns = duration_ns(&explain, tally);
     let mut gate = FigureGate { explain: &explain, missing: Vec::new() };
     let timers = timers(&mut gate);
-    let foreign = disturbance(&mut gate, "foreign", &explain.wheel.foreign, &groups);
-    let between_isolated =
-        disturbance(&mut gate, "between_isolated", &explain.wheel.between_isolated, &groups);
+    let foreign = disturbance(&mut gate, TimerSide::Foreign, tally, &groups);
+    let between_isolated = disturbance(&mut gate, TimerSide::BetweenIsolated, tally, &groups);
     let remote = gate.figure("remote", WHEEL, &explain.wheel.remote);
     let remote =
         RemoteExpiries { total: remote.map(CountPerCpu::total), by_cpu: remote.map(CountPerCpu::to_map) };
     let ping_pong = ping_pong(&mut gate, duration_ns);
-    let softirq = softirqs(&mut gate);
+    let softirq = softirqs(&mut gate, tally);
     let hrtimers = hrtimers(&mut gate, by_task);
     let rt_wakeups = rt_wakeups(&mut gate, tally);
     let interruptions = interruptions(&mut gate, tally);
+    let idle = gate.figure("idle", &[EventKind::CpuIdle], explain.idle.report(duration_ns));
     let not_recorded = gate.missing;
     let at = explain.interruptions.report_moment(&explain.names);
 
@@ -129,6 +131,7 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
         isolated_cpus: isolated_cpus(&explain, &groups),
         interruptions,
         osnoise: explain.noise.report(&explain.names),
+        idle,
         at,
         timeline: explain.interruptions.report_timeline(),
         groups: groups.report(),
@@ -155,11 +158,19 @@ fn timers(gate: &mut FigureGate<'_>) -> TimerTotals {
 
 fn disturbance(
     gate: &mut FigureGate<'_>,
-    path: &'static str,
-    side: &Disturbances,
+    from: TimerSide,
+    tally: &Tally,
     groups: &GroupTable,
 ) -> Disturbance {
-    let names = &gate.explain.names;
+    let Explain { names, wheel, interruptions, .. } = gate.explain;
+    let (side, [path, took_path]) = match from {
+        TimerSide::Foreign => (&wheel.foreign, ["foreign", "foreign.took_ns"]),
+        TimerSide::BetweenIsolated => {
+            (&wheel.between_isolated, ["between_isolated", "between_isolated.took_ns"])
+        }
+    };
+    let took = gate.figure(took_path, TOOK, interruptions.callbacks_took(from));
+    let took = took.filter(|_| !tally.clock_without_unit);
     if gate.figure(path, WHEEL, ()).is_none() {
         return Disturbance::default();
     }
@@ -184,6 +195,7 @@ fn disturbance(
         by_group: Some(groups.sum(&by_cpu)),
         by_cpu: Some(by_cpu),
         by_base_cpu: Some(side.by_base.to_map()),
+        took_ns: took.unwrap_or_default(),
         examples: side.examples.clone(),
     }
 }
@@ -213,14 +225,16 @@ fn ping_pong(gate: &mut FigureGate<'_>, duration_ns: Option<u64>) -> PingPong {
     PingPong { count, per_s: count.zip(seconds).map(|(count, seconds)| count as f64 / seconds) }
 }
 
-fn softirqs(gate: &mut FigureGate<'_>) -> SoftirqTotals {
+fn softirqs(gate: &mut FigureGate<'_>, tally: &Tally) -> SoftirqTotals {
     let interrupts = &gate.explain.interrupts;
     let (entries, empty) = (interrupts.timer_entries, &interrupts.timer_empty);
+    let took = if tally.clock_without_unit { TookSpans::default() } else { interrupts.empty_took() };
     let timer_empty = gate.figure("softirq.timer_empty", TIMER_SOFTIRQ, empty.total());
     SoftirqTotals {
         timer_entries: gate.figure("softirq.timer_entries", &[EventKind::SoftirqEntry], entries),
         timer_empty,
         by_cpu: gate.figure("softirq.by_cpu", TIMER_SOFTIRQ, empty.to_map()),
+        empty_ns: gate.figure("softirq.empty_ns", TIMER_SOFTIRQ, took).unwrap_or_default(),
     }
 }
 
@@ -368,6 +382,13 @@ fn warnings(explain: &Explain, tally: &Tally) -> Vec<String> {
         warnings.push(format!(
             "there are more causes than are kept: {} one was left out; the counts of what they caused are right",
             counted(causes_missed, "time", "times")
+        ));
+    }
+    let idle_missed = explain.idle.overflowed();
+    if idle_missed > 0 {
+        warnings.push(format!(
+            "there are more idle states than are kept: {} one was left out",
+            counted(idle_missed, "time", "times")
         ));
     }
     if tally.clock_without_unit {

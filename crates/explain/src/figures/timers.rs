@@ -7,6 +7,7 @@
 use super::count::CountPerCpu;
 use super::interruptions::Initiator;
 use super::report::ExampleExpiry;
+use super::side::TimerSide;
 use quietcore_core::{CpuId, CpuSet};
 use quietcore_trace::{IdentityTable, NameId, NameTable, Record, TimerStart};
 use std::collections::BTreeMap;
@@ -124,13 +125,12 @@ impl TimerCounts {
             armed.expired_remotely_from = Some(armed.base);
             self.remote.add(expiry.ran_on);
         }
-        let by = armed.by;
-        if by.cpu != expiry.ran_on && isolated.contains(expiry.ran_on) {
-            let between = isolated.contains(by.cpu);
-            let disturbances = if between { &mut self.between_isolated } else { &mut self.foreign };
-            disturbances.add(expiry, armed, names);
+        match TimerSide::of(isolated, armed.by.cpu, expiry.ran_on) {
+            Some(TimerSide::Foreign) => self.foreign.add(expiry, armed, names),
+            Some(TimerSide::BetweenIsolated) => self.between_isolated.add(expiry, armed, names),
+            None => {}
         }
-        Some(by)
+        Some(armed.by)
     }
 }
 

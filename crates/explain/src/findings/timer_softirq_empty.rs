@@ -1,10 +1,19 @@
 //! The TIMER softirq ran without a timer to run.
 
 use super::text::{by_cpu, severity};
-use crate::figures::Explanation;
+use crate::figures::{Explanation, TookSpans};
 use crate::finding::{Finding, Severity};
-use quietcore_core::CpuSet;
+use quietcore_core::{CpuSet, Nanos};
 use quietcore_trace::Question;
+
+/// What they took, if that is known.
+fn took(spans: &TookSpans) -> String {
+    let TookSpans { total: Some(total), p50: Some(p50), p99: Some(p99), max: Some(max) } = *spans else {
+        return String::new();
+    };
+    let [total, p50, p99, max] = [total, p50, p99, max].map(Nanos);
+    format!(" They took {total} in all: p50 {p50}, p99 {p99}, at most {max}.")
+}
 
 pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     let empty = report.softirq.timer_empty.filter(|&count| count > 0)?;
@@ -30,8 +39,9 @@ pub(super) fn rule(report: &Explanation) -> Option<Finding> {
     Some(
         Finding::new("timer-softirq-empty", Question::EmptySoftirqs, severity)
             .what(format!(
-                "{empty} of {entries} TIMER softirqs ran no timer ({}); {on_isolated} of them on isolated CPUs.",
-                by_cpu(empty_by_cpu)
+                "{empty} of {entries} TIMER softirqs ran no timer ({}); {on_isolated} of them on isolated CPUs.{}",
+                by_cpu(empty_by_cpu),
+                took(&report.softirq.empty_ns)
             ))
             .why(
                 "The tick raises TIMER when a base or the migration hierarchy looks due; a remote look that \

@@ -4,13 +4,15 @@
 //! ```text
 //! timers     started 29   expired 32   cancelled 11   unknown start 10
 //!            foreign 7 = 4 pulled + 3 placed          between isolated 8 = 6 pulled + 2 placed
+//!            callbacks of 2, 5 and 12 us              of 4 and 9 us; the others have no end
 //!            remote 13 = 4 + 6 pulled, 2 among housekeeping CPUs, 1 of the CPU's own
 //!            ping-pongs 5, in 2.5 s
-//! softirqs   TIMER entered 20, empty 14
+//! softirqs   TIMER entered 20, empty 14: 0 us three times, 1 us, 2 us ... 11 us
 //! hrtimers   expired 41, off their CPU 30, foreign 16; watchdogs 19, off their CPU 15
 //! wake-ups   real-time 134, behind a softirq 125, with a delay 120: 1 us, 2 us ... 120 us
 //! taken away CPU 2: TIMER 2 of 0 ns; CPU 9: below
-//! lost 17; unreadable 1; events 492, counted by part below
+//! idle       CPU 3: state 1 entered 3 times, 3.5 ms in all, 2.2 at a time; state 2: 5.5 ms; CPU 10: 0.7 ms
+//! lost 17; unreadable 1; events 507, counted by part below
 //! ```
 
 use quietcore_explain::{Explain, ExplainOptions, Explanation};
@@ -43,7 +45,7 @@ pub(crate) fn options() -> ExplainOptions {
     }
 }
 
-/// Lines 1 to 494: 492 events, a mark of lost events, and a line that is not readable.
+/// Lines 1 to 509: 507 events, a mark of lost events, and a line that is not readable.
 pub(crate) fn text() -> String {
     let mut lines = Lines { text: String::new(), now_us: 10_000_000 };
     connections(&mut lines);
@@ -52,11 +54,11 @@ pub(crate) fn text() -> String {
     wakeups(&mut lines);
     hrtimers(&mut lines);
     interruptions(&mut lines);
-    lines.add(3, "cpu_idle: state=1 cpu_id=3");
+    idle(&mut lines);
     lines.text.push_str("gibberish\n");
     lines.now_us = 12_500_000;
     lines.add(0, "tracing_mark_write: the end");
-    assert_eq!(lines.text.lines().count(), 494);
+    assert_eq!(lines.text.lines().count(), 509);
     lines.text
 }
 
@@ -101,6 +103,12 @@ impl Lines {
         self.add(cpu, &format!("timer_expire_entry: timer={timer:016x} function={function} now=9 baseclk=9"));
     }
 
+    /// The callback of a timer ends, so much later than the line before.
+    fn end(&mut self, timer: u32, cpu: u16, later_us: u64) {
+        self.now_us += later_us;
+        self.add(cpu, &format!("timer_expire_exit: timer={timer:016x}"));
+    }
+
     /// `count` timers, each with its start and its expiry: two lines each.
     fn timers(&mut self, count: u32, of: &Timer) {
         for timer in of.first..of.first + count {
@@ -120,6 +128,10 @@ impl Lines {
     fn switch(&mut self, cpu: u16, previous: u32, next: u32) {
         let from = format!("prev_comm=a prev_pid={previous} prev_prio=120 prev_state=R");
         self.add(cpu, &format!("sched_switch: {from} ==> next_comm=b next_pid={next} next_prio=9"));
+    }
+
+    fn idle(&mut self, cpu: u16, state: Option<u32>) {
+        self.add(cpu, &format!("cpu_idle: state={} cpu_id={cpu}", state.unwrap_or(u32::MAX)));
     }
 
     /// `count` runs of one hrtimer: started by `task` on the first CPU, run on the second.
@@ -150,19 +162,26 @@ fn connections(lines: &mut Lines) {
     }
 }
 
-/// Lines 6 to 68: 25 starts, 27 expiries (9 of an unknown start), 11 cancels.
+/// Lines 6 to 74: 25 starts, 27 expiries (9 of an unknown start), 6 ends of callbacks, 11 cancels.
 fn timers(lines: &mut Lines) {
     // Foreign, lines 6 to 19. Pulled: 3 by CPU 2 and 1 by CPU 9; placed: 2 on CPU 3 and 1 on CPU 2.
     lines.timers(3, &Timer { first: 0x11, armed: 0, base: 0, ran: 2, function: "process_timeout" });
     lines.timers(1, &Timer { first: 0x14, armed: 0, base: 3, ran: 9, function: "delayed_work_timer_fn" });
     lines.timers(2, &Timer { first: 0x15, armed: 1, base: 3, ran: 3, function: "neigh_timer_handler" });
     lines.timers(1, &Timer { first: 0x17, armed: 4, base: 2, ran: 2, function: "tcp_delack_timer" });
-    // Between isolated CPUs, lines 20 to 35. Pulled: 6 by CPU 3; placed: 2 on CPU 9.
+    // The last callback of each CPU ends, lines 20 to 22, after 2, 5 and 12 us.
+    lines.end(0x17, 2, 2);
+    lines.end(0x16, 3, 3);
+    lines.end(0x14, 9, 7);
+    // Between isolated CPUs, lines 23 to 40. Pulled: 6 by CPU 3; placed: 2 on CPU 9. The last ones end.
     lines.timers(6, &Timer { first: 0x21, armed: 2, base: 2, ran: 3, function: "commit_timeout" });
+    lines.end(0x26, 3, 4);
     lines.timers(2, &Timer { first: 0x27, armed: 3, base: 9, ran: 9, function: "wb_timer_fn" });
-    // Remote and neither, lines 36 to 41: to a housekeeping CPU; armed where it ran.
+    lines.end(0x28, 9, 9);
+    // Remote and neither, lines 41 to 47: to a housekeeping CPU; armed where it ran.
     lines.timers(2, &Timer { first: 0x31, armed: 0, base: 0, ran: 1, function: "process_timeout" });
     lines.timers(1, &Timer { first: 0x33, armed: 2, base: 0, ran: 2, function: "process_timeout" });
+    lines.end(0x33, 2, 6);
     for timer in 0x41..=0x49 {
         lines.expire(timer, 5, "process_timeout");
     }
@@ -184,14 +203,15 @@ fn timer_softirqs(lines: &mut Lines) {
         lines.timers(1, &Timer { first: timer, armed: 0, base: 0, ran: 0, function: "process_timeout" });
         lines.softirq("exit", 0, 1);
     }
-    // Empty: two on CPU 2, the second one while a timer runs elsewhere, and eleven on CPU 6.
+    // Empty: two on CPU 2, the second one while a timer runs elsewhere, and eleven on CPU 6, for 1 to 11 us.
     lines.softirq("entry", 2, 1);
     lines.softirq("exit", 2, 1);
     lines.softirq("entry", 2, 1);
     lines.expire(0x4a, 5, "process_timeout");
     lines.softirq("exit", 2, 1);
-    for _ in 0..11 {
+    for took_us in 1..=11 {
         lines.softirq("entry", 6, 1);
+        lines.now_us += took_us;
         lines.softirq("exit", 6, 1);
     }
     // Not known to be empty: an exit without an entry, an entry without an exit, events lost in between.
@@ -254,6 +274,21 @@ fn interruptions(lines: &mut Lines) {
     lines.add(9, "workqueue_execute_start: work struct 00a1: function vmstat_update");
     lines.now_us += 4;
     lines.add(9, "workqueue_execute_end: work struct 00a1: function vmstat_update");
+}
+
+/// CPU 3 is in state 1 for 1.3 and for 2.2 ms, in state 2 for 5.5 ms, and then in state 1, which it does not
+/// leave; CPU 10 leaves what it was in before, and is in state 0 for 0.7 ms: 10 events.
+fn idle(lines: &mut Lines) {
+    lines.idle(10, None);
+    lines.idle(10, Some(0));
+    lines.now_us += 700;
+    lines.idle(10, None);
+    for (state, micros) in [(1, 1_300), (1, 2_200), (2, 5_500)] {
+        lines.idle(3, Some(state));
+        lines.now_us += micros;
+        lines.idle(3, None);
+    }
+    lines.idle(3, Some(1));
 }
 
 /// 41 expiries of 39 starts: 80 events.

@@ -4,11 +4,14 @@
 //! have (a throughput without clients) is absent, never 0. All of them are integers or ratios of integers, so
 //! a figure is the same on every platform.
 
+mod idle;
 mod names;
 mod packets;
 mod realtime;
 mod recorder;
 
+pub(crate) use idle::ResidencyCounts;
+pub use idle::{CpuResidency, IdleStateFigures};
 pub(crate) use names::{NUMBERS, NamedFigure};
 pub use packets::PacketFigures;
 pub(crate) use realtime::Lateness;
@@ -21,7 +24,7 @@ use std::collections::BTreeMap;
 
 pub(crate) const CPU_LISTS: [&str; 1] = ["pullers"];
 /// The figures that there are of each CPU, or, if they are called so, of each thread.
-pub(crate) const PER_CPU: [&str; 12] = [
+pub(crate) const PER_CPU: [&str; 13] = [
     "foreign",
     "wakeups",
     "gap_p50",
@@ -34,6 +37,7 @@ pub(crate) const PER_CPU: [&str; 12] = [
     "thread_p99",
     "thread_max",
     "watchdogs",
+    "deep_idle_share",
 ];
 
 /// Quantiles of a distribution, in ns: to three significant digits (two where there is one per CPU), the
@@ -122,6 +126,8 @@ pub struct RunFigures {
     pub timer_raise: Option<RaiseFigures>,
     /// Transmit queues; `None` without any.
     pub packets: Option<PacketFigures>,
+    /// Idle states, the shallowest first; `None` where the machine has none.
+    pub idle: Option<Vec<IdleStateFigures>>,
     /// Events that the simulator handled.
     pub events: u64,
     /// How often the machine's invariants were checked.
@@ -145,6 +151,11 @@ impl RunFigures {
         Some(if self.duration_ns == 0 { 0.0 } else { count as f64 * 1e9 / self.duration_ns as f64 })
     }
 
+    /// A sum over all idle states and CPUs.
+    fn idle_sum(&self, of: fn(&CpuResidency) -> u64) -> Option<u64> {
+        Some(self.idle.as_ref()?.iter().map(|state| state.sum(of)).sum())
+    }
+
     fn softirq_delay(&self, vector: &str) -> Option<SpanQuantiles> {
         self.softirqs.as_ref()?.delay_ns.get(vector).copied()
     }
@@ -166,6 +177,10 @@ impl RunFigures {
             "gap_p50" => gap(|found| found.p50),
             "gap_p99" => gap(|found| found.p99),
             "gap_max" => gap(|found| found.max),
+            "deep_idle_share" => {
+                let deepest = self.idle.as_ref()?.last()?;
+                Some(deepest.by_cpu.get(&cpu).map_or(0.0, |found| found.share))
+            }
             "raises_per_s" => {
                 self.per_second(self.timer_raise.as_ref()?.raises.get(&cpu).copied().unwrap_or(0))
             }

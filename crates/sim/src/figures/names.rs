@@ -8,7 +8,7 @@ use super::{RunFigures, SpanQuantiles};
 pub(crate) type NamedFigure = (&'static str, fn(&RunFigures) -> Option<f64>);
 
 /// All of them, in the order in which they are listed.
-pub(crate) const NUMBERS: [NamedFigure; 93] = [
+pub(crate) const NUMBERS: [NamedFigure; 96] = [
     ("arms", |of| count(of.arms)),
     ("cancels", |of| count(of.cancels)),
     ("expiries", |of| count(of.expiries)),
@@ -102,6 +102,9 @@ pub(crate) const NUMBERS: [NamedFigure; 93] = [
     ("packet_late_p50", |of| quantile(of.packets.as_ref()?.late_ns, |found| found.p50)),
     ("packet_late_p99", |of| quantile(of.packets.as_ref()?.late_ns, |found| found.p99)),
     ("packet_late_max", |of| quantile(of.packets.as_ref()?.late_ns, |found| found.max)),
+    ("deep_idle_share", |of| Some(of.idle.as_ref()?.last()?.share)),
+    ("idle_entries", |of| count(of.idle_sum(|found| found.entries)?)),
+    ("idle_short", |of| count(of.idle_sum(|found| found.short)?)),
 ];
 
 fn count(count: u64) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! Collects figures while a run goes on. Nothing is allocated per event.
 
-use super::{PacketFigures, RealtimeFigures, RunFigures, SoftirqFigures, SpanQuantiles};
+use super::{PacketFigures, RealtimeFigures, ResidencyCounts, RunFigures, SoftirqFigures, SpanQuantiles};
 use hdrhistogram::Histogram;
 use quietcore_core::softirq::Vector;
 use quietcore_core::{CpuId, CpuSet};
@@ -32,6 +32,7 @@ pub(crate) struct Recorder {
     pub(crate) rounds: Option<(u64, u64)>,
     /// Time that CPUs were idle, in all.
     pub(crate) idle_ns: u64,
+    pub(crate) idle: ResidencyCounts,
 }
 
 /// A histogram grows to what it holds.
@@ -70,6 +71,7 @@ impl Recorder {
             requests: None,
             rounds: None,
             idle_ns: 0,
+            idle: ResidencyCounts::default(),
         }
     }
 
@@ -193,6 +195,7 @@ impl Recorder {
                 .filter(|(rounds, _)| *rounds > 0)
                 .map(|(rounds, ns)| ns as f64 / rounds as f64),
             busy_share: 1.0 - self.idle_ns as f64 / cpu_time,
+            idle: self.idle.finish(duration_ns),
             ..self.figures
         }
     }

@@ -1,8 +1,9 @@
 //! Every figure by its name, and every distribution from its samples: values that are worked out by hand, and
 //! of which no two are the same.
 
-use super::{CyclicThread, PacketFigures, RaiseFigures, RealtimeFigures, Recorder, SoftirqFigures};
+use super::{CpuResidency, CyclicThread, IdleStateFigures, PacketFigures, RaiseFigures, RealtimeFigures};
 use super::{NUMBERS, PER_CPU, RunFigures, SpanQuantiles};
+use super::{Recorder, SoftirqFigures};
 use quietcore_core::softirq::Vector;
 use quietcore_core::{CpuId, CpuSet};
 
@@ -51,6 +52,22 @@ fn packets() -> PacketFigures {
         watchdogs_elsewhere: 607,
         late_ns: Some(quantiles(610)),
     }
+}
+
+fn idle() -> Vec<IdleStateFigures> {
+    let of_cpu = |first: u64, share: f64| CpuResidency {
+        entries: first + 1,
+        total_ns: first,
+        max_ns: first + 2,
+        short: first + 3,
+        share,
+    };
+    let shallow = [(7, of_cpu(700, 0.5))].into();
+    let deep = [(7, of_cpu(710, 0.0625)), (8, of_cpu(720, 0.125))].into();
+    vec![
+        IdleStateFigures { name: "shallow".to_owned(), share: 0.25, by_cpu: shallow },
+        IdleStateFigures { name: "deep".to_owned(), share: 0.375, by_cpu: deep },
+    ]
 }
 
 /// Two seconds, in which nothing is absent.
@@ -109,6 +126,7 @@ fn figures() -> RunFigures {
             overdue_ns_max: 510,
         }),
         packets: Some(packets()),
+        idle: Some(idle()),
         events: 122,
         checks: 123,
         hash: 124,
@@ -116,7 +134,7 @@ fn figures() -> RunFigures {
 }
 
 /// In the order of [`NUMBERS`].
-const VALUES: [(&str, f64); 93] = [
+const VALUES: [(&str, f64); 96] = [
     ("arms", 101.0),
     ("cancels", 102.0),
     ("expiries", 103.0),
@@ -210,10 +228,13 @@ const VALUES: [(&str, f64); 93] = [
     ("packet_late_p50", 610.0),
     ("packet_late_p99", 611.0),
     ("packet_late_max", 613.0),
+    ("deep_idle_share", 0.375), // of the second state
+    ("idle_entries", 2133.0),   // 701 + 711 + 721
+    ("idle_short", 2139.0),     // 703 + 713 + 723
 ];
 
 /// In the order of [`PER_CPU`]; of CPU 7, or of the second thread.
-const VALUES_PER_CPU: [(&str, u64, f64); 12] = [
+const VALUES_PER_CPU: [(&str, u64, f64); 13] = [
     ("foreign", 7, 105.0),
     ("wakeups", 7, 110.0),
     ("gap_p50", 7, 221.0),
@@ -226,6 +247,7 @@ const VALUES_PER_CPU: [(&str, u64, f64); 12] = [
     ("thread_p99", 1, 501.0),
     ("thread_max", 1, 503.0),
     ("watchdogs", 7, 606.0),
+    ("deep_idle_share", 7, 0.0625),
 ];
 
 /// Goal: every name leads to its figure, and to no neighbour of it. Method: figures in which nothing is
@@ -257,6 +279,10 @@ fn what_a_run_does_not_have_is_absent() {
     for name in ["throughput", "pair_ns", "deferred", "late", "overdue_max", "queue_max", "lock_share"] {
         assert_eq!(figures.number(name), None, "{name}");
     }
+    for name in ["deep_idle_share", "idle_entries", "idle_short"] {
+        assert_eq!(figures.number(name), None, "{name}");
+    }
+    assert_eq!(figures.number_of("deep_idle_share", cpu(0)), None);
     assert_eq!((figures.number("arms"), figures.number("busy_share")), (Some(0.0), Some(1.0)));
 }
 
@@ -307,6 +333,48 @@ fn figures_follow_from_what_was_recorded() {
     assert_eq!(figures.wakeups_by_cpu, [(0, 4), (1, 5)].into());
     assert_eq!((figures.throughput, figures.pair_ns), (Some(2000.0), Some(125.0)));
     assert_eq!(figures.busy_share, 0.4); // 400 of 1000 ms
+}
+
+/// Goal: each residency counts for its state and CPU, and is too short only if a wake-up ended it before its
+/// time. Method: 1 ms of two CPUs with two states; residencies on both sides of a bound, and one that the end
+/// cuts off.
+#[test]
+fn residencies_count_for_their_state_and_cpu() {
+    let mut recorder = Recorder::new(2);
+    recorder.idle.add_state("shallow", 10, 2);
+    recorder.idle.add_state("deep", 1_000, 2);
+    let mut residency = |cpu, state, span, is_woken| {
+        recorder.idle.enter(cpu, state);
+        recorder.idle.stayed(cpu, state, span);
+        if is_woken {
+            recorder.idle.woken(cpu, state, span);
+        }
+    };
+    residency(0, 0, 10, true);
+    residency(0, 1, 250_000, true);
+    residency(1, 1, 999, true);
+    residency(1, 1, 1_000, true);
+    residency(1, 1, 748_001, true);
+    residency(1, 1, 3, false);
+    let figures = recorder.finish(1_000_000, &CpuSet::new());
+    let of_cpu =
+        |entries, total_ns, max_ns, short, share| CpuResidency { entries, total_ns, max_ns, short, share };
+    let expected = [
+        ("shallow", 0.000_005, vec![(0, of_cpu(1, 10, 10, 0, 0.000_01))]),
+        (
+            "deep",
+            0.500_001_5,
+            vec![(0, of_cpu(1, 250_000, 250_000, 0, 0.25)), (1, of_cpu(4, 750_003, 748_001, 1, 0.750_003))],
+        ),
+    ];
+    let states = figures.idle.as_ref().expect("two states");
+    assert_eq!(states.len(), 2);
+    for (state, (name, share, by_cpu)) in states.iter().zip(expected) {
+        assert_eq!((state.name.as_str(), state.share), (name, share));
+        assert_eq!(state.by_cpu, by_cpu.into_iter().collect(), "{name}");
+    }
+    assert_eq!((figures.number("idle_entries"), figures.number("idle_short")), (Some(6.0), Some(1.0)));
+    assert_eq!(figures.number_of("deep_idle_share", cpu(2)), Some(0.0));
 }
 
 /// Goal: the first CPU, one event and one round count, and nothing is 0 of its CPU, but no share. Method: one

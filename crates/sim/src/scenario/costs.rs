@@ -277,6 +277,11 @@ pub(crate) enum Factor {
 }
 
 impl Factor {
+    /// A cost in whole ns times this.
+    pub(crate) fn times(self, ns: u64) -> u64 {
+        (ns as f64 * self.as_f64()).round() as u64
+    }
+
     const fn as_f64(self) -> f64 {
         match self {
             Self::Half => 0.5,

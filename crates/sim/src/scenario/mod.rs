@@ -9,6 +9,7 @@ mod error;
 mod expand;
 pub(crate) mod expect;
 mod faults;
+mod idle_states;
 mod load;
 mod loads;
 pub(crate) mod names;
@@ -23,6 +24,7 @@ pub use costs::{Cost, CostTable, CostValue, MeasuredOn};
 pub use error::ScenarioError;
 
 pub(crate) use costs::{Costs, Factor};
+pub(crate) use idle_states::IdleState;
 pub(crate) use load::{Cyclic, LoadKind, Periodic, PlannedLoad, SoftirqDevice};
 pub(crate) use names::SenderName;
 pub(crate) use packets::{Arrivals, TransmitQueue};

@@ -7,6 +7,7 @@ use super::costs::CostTable;
 use super::error::ScenarioProblem;
 use super::expand::{Loads, Places};
 use super::faults::Faults;
+use super::idle_states::{self, IdleState};
 use super::load::PlannedLoad;
 use super::names::{
     AwarenessName, ExclusionName, KsoftirqdRule, Preempt, RaiseName, ScenarioPolicy, WakePlace, WatchdogName,
@@ -46,6 +47,8 @@ pub(crate) struct ScenarioPlan {
     pub(crate) defer_limit: Nanos,
     pub(crate) ksoftirqd: KsoftirqdRule,
     pub(crate) timer_raise: Option<TimerRaise>,
+    /// The shallowest first; empty where sleep has one depth.
+    pub(crate) idle_states: Vec<IdleState>,
     pub(crate) costs: CostTable,
     pub(crate) loads: Vec<PlannedLoad>,
     /// Where real-time tasks may run, by the number in their loads.
@@ -182,6 +185,7 @@ fn plan(raw: &RawScenario, choice: &Choice, costs: &CostTable) -> Result<Scenari
         defer_limit: Nanos(defer_limit),
         ksoftirqd: choice.ksoftirqd.or(machine.ksoftirqd).unwrap_or_default(),
         timer_raise: choice.timer_raise.or(machine.timer_raise.map(RaiseName::rule)),
+        idle_states: idle_states::resolve(&machine.idle_state)?,
         costs: costs.clone(),
         loads,
         affinities,

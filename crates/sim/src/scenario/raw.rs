@@ -65,6 +65,22 @@ pub(crate) struct RawMachine {
     pub(crate) defer_limit: Option<Spanned<Span>>,
     /// Isolated CPUs run TIMER in a thread of its own, and raise it by this rule.
     pub(crate) timer_raise: Option<RaiseName>,
+    /// The shallowest first.
+    #[serde(default)]
+    pub(crate) idle_state: Vec<Spanned<RawIdleState>>,
+}
+
+/// A state that an idle CPU can be in.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawIdleState {
+    pub(crate) name: Spanned<String>,
+    /// What it costs to get into it.
+    pub(crate) entry: Option<Spanned<Span>>,
+    /// What it costs to get out.
+    pub(crate) exit: Option<Spanned<Span>>,
+    /// The target residency: how long it must be there to be worth it.
+    pub(crate) residency: Spanned<Span>,
 }
 
 /// A CPU list, as `0-3,8`.

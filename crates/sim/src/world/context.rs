@@ -7,7 +7,7 @@ use super::perfetto::Exporter;
 use crate::engine::{EventQueue, SimRandom, TraceHash};
 use crate::figures::{RaiseFigures, Recorder, RunFigures};
 use crate::scenario::names::Preempt;
-use crate::scenario::{Cost, Costs, Factor, LoadKind, Periodic, ScenarioPlan};
+use crate::scenario::{Cost, Costs, Factor, IdleState, LoadKind, Periodic, ScenarioPlan};
 use quietcore_core::Nanos;
 
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +56,8 @@ pub(crate) enum NotedEvent {
     Packet = 22,
     /// A queue's watchdog has gone off.
     Watchdog = 23,
+    /// A CPU chose an idle state; only where there are any.
+    Depth = 24,
 }
 
 /// What a run has, whatever it simulates.
@@ -63,6 +65,8 @@ pub(crate) struct RunContext<'p> {
     pub(crate) plan: &'p ScenarioPlan,
     pub(crate) options: RunOptions,
     pub(crate) costs: Costs,
+    /// Those of the plan, at the same scale.
+    pub(crate) idle_states: Vec<IdleState>,
     pub(crate) now: u64,
     pub(crate) end: u64,
     pub(crate) queue: EventQueue<SimEvent>,
@@ -79,15 +83,23 @@ pub(crate) struct RunContext<'p> {
 
 impl<'p> RunContext<'p> {
     pub(crate) fn new(plan: &'p ScenarioPlan, options: RunOptions, exporter: Option<Exporter>) -> Self {
+        let mut recorder = Recorder::new(plan.topology.cpu_count());
+        let scaled = |state: &IdleState| {
+            recorder.idle.add_state(&state.name, state.residency, plan.topology.cpu_count());
+            let times = |ns| options.factor.times(ns);
+            IdleState { entry: times(state.entry), exit: times(state.exit), ..state.clone() }
+        };
+        let idle_states = plan.idle_states.iter().map(scaled).collect();
         Self {
             plan,
             options,
             costs: plan.costs.scaled(options.factor),
+            idle_states,
             now: 0,
             end: plan.duration.0,
             queue: EventQueue::new(plan.seed),
             random: SimRandom::new(plan.seed, 1),
-            recorder: Recorder::new(plan.topology.cpu_count()),
+            recorder,
             exporter,
             is_touched: true,
             events: 0,
@@ -108,6 +120,7 @@ impl<'p> RunContext<'p> {
                 | NotedEvent::Called
                 | NotedEvent::Packet
                 | NotedEvent::Watchdog
+                | NotedEvent::Depth
         );
         self.is_touched |= !is_apart;
         if self.options.hash {

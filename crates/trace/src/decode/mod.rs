@@ -52,6 +52,7 @@ fn event<'a>(name: &[u8], text: &'a [u8]) -> Result<Event<'a>, Malformed> {
         b"irq_noise" => noise(NoiseSource::Interrupt, text),
         b"thread_noise" => noise(NoiseSource::Task, text),
         b"nmi_noise" => noise(NoiseSource::Nmi, text),
+        b"cpu_idle" => cpu_idle(text),
         _ => Ok(system_interrupt(name).unwrap_or(Event::Unknown)),
     }
 }
@@ -140,6 +141,14 @@ fn call_queued(text: &[u8]) -> Result<Event<'_>, Malformed> {
     let mut fields = Fields::new(text);
     let to = fields.cpu("cpu=")?;
     Ok(Event::CallQueued { to, function: fields.function("func=").unwrap_or_default() })
+}
+
+/// The state is a number of 32 bits; -1 says that the CPU leaves.
+#[inline(never)]
+fn cpu_idle(text: &[u8]) -> Result<Event<'_>, Malformed> {
+    let fields = &mut Fields::new(text);
+    let state = u32::try_from(fields.number("state=")?).map_err(|_| Malformed::NotANumber("state="))?;
+    Ok(Event::CpuIdle { cpu: fields.cpu("cpu_id=")?, state: (state != u32::MAX).then_some(state) })
 }
 
 /// The functions that `ipi_send_*` name.

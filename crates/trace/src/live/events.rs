@@ -17,6 +17,8 @@ const HIERARCHY: &[&str] = &[
     "timer_migration/tmigr_handle_remote_cpu",
 ];
 const SOFTIRQS: &[&str] = &["irq/softirq_entry", "irq/softirq_exit"];
+/// What it saves to run timers elsewhere: how long CPUs stay in which idle state.
+const IDLE: &[&str] = &["power/cpu_idle"];
 const WAKEUPS: &[&str] = &["sched/sched_waking", "sched/sched_switch"];
 /// What readers of a recording use besides: how long callbacks take, the whole hierarchy, work.
 const RECORDED: &[&str] = &[
@@ -98,7 +100,7 @@ pub fn tracepoints(questions: &[Question], isolated: &CpuSet) -> Vec<Tracepoint>
         let parts: &[&[&str]] = match question {
             Question::PacketTimers => &[HRTIMERS],
             Question::Isolation => &[WHEEL, HIERARCHY, HRTIMERS, interruptions],
-            Question::Placement => &[WHEEL, HIERARCHY],
+            Question::Placement => &[WHEEL, HIERARCHY, IDLE],
             Question::RealTime => &[SOFTIRQS, WAKEUPS],
             Question::EmptySoftirqs => &[SOFTIRQS, WHEEL],
         };
@@ -223,6 +225,7 @@ mod tests {
             assert_eq!(filter(questions, isolated, name).as_deref(), Some(expected), "{name} {questions:?}");
         }
         assert_eq!(filter(&Question::ALL, "", "irq/softirq_entry"), None, "all CPUs are counted");
+        assert_eq!(filter(&[Question::Placement], "3", "power/cpu_idle"), None, "idle states of all CPUs");
         for name in
             ["timer/timer_start", "timer/timer_expire_exit", "timer/hrtimer_expire_exit", "ipi/ipi_send_cpu"]
         {

@@ -3,8 +3,9 @@
 use super::simulation;
 use crate::text::page::{COLUMNS, Page};
 use quietcore_sim::{
-    CostRange, CyclicThread, ExpectVerdict, PacketFigures, RaiseFigures, RealtimeFigures, RunFigures,
-    Scenario, ShownValue, SimOutcome, SoftirqFigures, SpanQuantiles, VariantOutcome,
+    CostRange, CpuResidency, CyclicThread, ExpectVerdict, IdleStateFigures, PacketFigures, RaiseFigures,
+    RealtimeFigures, RunFigures, Scenario, ShownValue, SimOutcome, SoftirqFigures, SpanQuantiles,
+    VariantOutcome,
 };
 
 /// Four spans that no other quantile has.
@@ -29,6 +30,23 @@ fn thread(task: u32, cycles: u64, us: Option<[u64; 4]>) -> CyclicThread {
         max_ns,
         ..CyclicThread::default()
     }
+}
+
+/// Two states; two CPUs were in the second one.
+fn idle_states() -> Vec<IdleStateFigures> {
+    let of_cpu = |first: u64, share: f64| CpuResidency {
+        entries: first,
+        total_ns: 0,
+        max_ns: first * 1_000,
+        short: first + 1,
+        share,
+    };
+    let shallow = [(0, of_cpu(210, 0.0123))].into();
+    let deep = [(0, of_cpu(220, 0.9876)), (1, of_cpu(230, 0.8765))].into();
+    vec![
+        IdleStateFigures { name: "shallow".to_owned(), share: 0.0062, by_cpu: shallow },
+        IdleStateFigures { name: "deep".to_owned(), share: 0.932, by_cpu: deep },
+    ]
 }
 
 /// Every figure that a run can have, no two of which are the same.
@@ -94,6 +112,7 @@ fn full() -> RunFigures {
         softirqs: Some(softirqs),
         timer_raise: Some(timer_raise),
         packets: Some(packets),
+        idle: Some(idle_states()),
         events: 22,
         hash: 0xabc,
         ..RunFigures::default()

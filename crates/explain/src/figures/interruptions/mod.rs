@@ -34,7 +34,9 @@ pub use near::RecordedMoment;
 pub(super) use cause::Initiator;
 
 use super::kernel_threads::is_kernel_thread;
-use super::report::{Interruption, MomentReport, TimelineReport};
+use super::report::{Interruption, MomentReport, TimelineReport, TookSpans};
+use super::side::TimerSide;
+use super::took::TookCounts;
 use cause::{CauseId, CauseTable, How};
 use gap::GapSearch;
 use near::{NearSpans, SpanEnd};
@@ -144,6 +146,8 @@ pub(super) struct InterruptionCounts {
     near: Option<NearSpans>,
     timeline: Option<Timeline>,
     gap: Option<GapSearch>,
+    /// By side: callbacks of timers that other CPUs had armed.
+    took: [TookCounts; 2],
 }
 
 impl InterruptionCounts {
@@ -162,6 +166,7 @@ impl InterruptionCounts {
             near: at.map(NearSpans::new),
             timeline: None,
             gap: None,
+            took: [TookCounts::new(), TookCounts::new()],
         }
     }
 
@@ -297,6 +302,15 @@ impl InterruptionCounts {
         let cause = armed_by.and_then(|by| self.causes.chain(How::Armed, None, by));
         let row = (source, u64::from(name.get()));
         self.begin(record, BegunThing { key: (source, CALLBACK), row, name, cause });
+        if let (Source::Timer, Some(by)) = (source, armed_by) {
+            let side = TimerSide::of(&self.isolated, by.cpu, record.cpu);
+            self.of(record.cpu).open.came_from(side);
+        }
+    }
+
+    /// How long callbacks took isolated CPUs away whose timers other CPUs had armed.
+    pub(super) fn callbacks_took(&self, side: TimerSide) -> TookSpans {
+        self.took[side as usize].report()
     }
 
     /// Events were lost on this CPU: nothing is open there, as far as is known, nor is what was started
@@ -482,6 +496,9 @@ impl InterruptionCounts {
         self.take_gap(record.cpu, &open, record.at);
         if let Some(row) = open.row {
             self.rows[row].end(record, own, open.cause);
+        }
+        if let Some(side) = open.side {
+            self.took[side as usize].record(own);
         }
     }
 

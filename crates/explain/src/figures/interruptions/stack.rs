@@ -2,6 +2,7 @@
 
 use super::cause::CauseId;
 use super::source::{Source, ThingKey};
+use crate::figures::side::TimerSide;
 use quietcore_core::Nanos;
 use quietcore_trace::{InterruptContext, NameId, Record};
 
@@ -16,6 +17,8 @@ pub(super) struct Open {
     /// Where it is counted; `None` on a CPU that is not watched.
     pub(super) row: Option<usize>,
     pub(super) cause: Option<CauseId>,
+    /// Of a wheel timer's callback, where another CPU had armed it and this one is isolated.
+    pub(super) side: Option<TimerSide>,
     /// What the CPU was doing when it began, itself included.
     pub(super) context: Option<InterruptContext>,
     pub(super) since: Nanos,
@@ -34,7 +37,8 @@ impl Open {
         row: Option<usize>,
         cause: Option<CauseId>,
     ) -> Self {
-        Self { key, name, row, cause, context: record.context, since: record.at, above: 0, before: 0 }
+        let (context, since) = (record.context, record.at);
+        Self { key, name, row, cause, side: None, context, since, above: 0, before: 0 }
     }
 }
 
@@ -49,6 +53,13 @@ impl SpanStack {
             self.0.clear();
         }
         self.0.push(thing);
+    }
+
+    /// What is on top is a timer's callback of this side.
+    pub(super) fn came_from(&mut self, side: Option<TimerSide>) {
+        if let Some(callback) = self.0.last_mut() {
+            callback.side = side;
+        }
     }
 
     /// It, and how long nothing was on top of it; `None` if it began before the input did.

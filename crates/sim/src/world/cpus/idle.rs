@@ -4,7 +4,7 @@
 //! machine says so, and the forecast that chose the depth of sleep is never overslept. A lane parks.
 
 use super::layer::CpuLayer;
-use crate::scenario::Cost;
+use crate::scenario::{Cost, IdleState};
 use crate::world::context::{NotedEvent, RunAccess};
 use crate::world::cpu_id::id;
 use crate::world::event::SimEvent;
@@ -22,16 +22,18 @@ impl CpuLayer<'_> {
         };
         let levels = if self.timers().contact(cpu).is_parked { 0 } else { self.timers().levels_down(cpu) };
         let decision = self.timers().enter_idle(cpu);
-        let walk = match decision {
+        let (walk, wakes_at) = match decision {
             IdleDecision::Stay { next } => {
                 self.note(NotedEvent::Stay, cpu, next.0);
-                if !self.cpu(cpu).tick_is_on {
-                    // A lane dozes for a tick at most; a kernel's CPU that sleeps already is about to be
-                    // woken.
-                    let edge = if self.is_kernel() { next.0 } else { next.0.min(self.next_edge(cpu)) };
+                // A lane dozes for a tick at most, and a CPU with a tick is woken by that; a kernel's CPU
+                // that sleeps already is about to be woken.
+                let tick_is_on = self.cpu(cpu).tick_is_on;
+                let has_edges = tick_is_on || !self.is_kernel();
+                let edge = if has_edges { next.0.min(self.next_edge(cpu)) } else { next.0 };
+                if !tick_is_on {
                     self.set_wakeup(cpu, edge.max(self.now() + 1));
                 }
-                0
+                (0, Some(edge))
             }
             IdleDecision::Sleep { until } => {
                 let forecast = forecast.and_then(|forecast| match forecast {
@@ -45,13 +47,26 @@ impl CpuLayer<'_> {
                     self.set_wakeup(cpu, until.0.max(self.now()));
                 }
                 self.timers().contact(cpu).is_parked = true;
-                levels * self.cost(Cost::Walk)
+                (levels * self.cost(Cost::Walk), until.map(|until| until.0))
             }
         };
         self.recorder().figures.idle_spans += 1;
-        let entry = self.cost(Cost::IdleEntry);
+        let entry = self.cost(Cost::IdleEntry) + walk;
+        let left = wakes_at.map(|at| at.saturating_sub(self.now() + entry));
+        let deeper = self.choose_idle_state(cpu, left);
         let this = self.cpu(cpu);
-        (this.hard, this.hard_left) = (InterruptState::FallingAsleep, entry + walk);
+        (this.hard, this.hard_left) = (InterruptState::FallingAsleep, entry + deeper);
+    }
+
+    /// Chooses how deep `cpu` sleeps, which expects to be woken in `span`, if at all; returns what it costs
+    /// to get there. Nothing where sleep has one depth.
+    fn choose_idle_state(&mut self, cpu: u16, span: Option<u64>) -> u64 {
+        let states = &self.run().idle_states;
+        let number = IdleState::deepest(states, span);
+        let Some(entry) = states.get(number).map(|state| state.entry) else { return 0 };
+        self.cpu(cpu).idle_state = number as u8;
+        self.note(NotedEvent::Depth, cpu, number as u64);
+        entry
     }
 
     fn set_wakeup(&mut self, cpu: u16, at: u64) {
@@ -63,7 +78,11 @@ impl CpuLayer<'_> {
 
     /// `cpu` stops sleeping; returns how long that takes.
     pub(crate) fn wake_up(&mut self, cpu: u16) -> u64 {
+        let now = self.now();
+        let this = self.cpu(cpu);
+        let (state, slept) = (this.idle_state, now - this.asleep_since);
         self.account_idle(cpu);
+        self.recorder().idle.woken(cpu, state, slept);
         let this = self.cpu(cpu);
         this.is_asleep = false;
         this.wakeup_generation = this.wakeup_generation.wrapping_add(1);
@@ -73,7 +92,8 @@ impl CpuLayer<'_> {
         let fault = self.plan().faults.late_wakeups;
         let is_late = fault.percent > 0 && self.random().chance(fault.percent);
         let late = if is_late { self.random().below(fault.span) } else { 0 };
-        self.cost(Cost::IdleExit) + late
+        let deeper = self.run().idle_states.get(usize::from(state)).map_or(0, |state| state.exit);
+        self.cost(Cost::IdleExit) + deeper + late
     }
 
     /// Counts the time that `cpu` has slept so far.
@@ -81,9 +101,10 @@ impl CpuLayer<'_> {
         let now = self.now();
         let this = self.cpu(cpu);
         if this.is_asleep {
-            let span = now - this.asleep_since;
+            let (state, span) = (this.idle_state, now - this.asleep_since);
             this.asleep_since = now;
             self.recorder().idle_ns += span;
+            self.recorder().idle.stayed(cpu, state, span);
         }
     }
 

@@ -20,6 +20,8 @@ impl CpuLayer<'_> {
             if this.pending == 0 && !this.has_task() {
                 this.is_asleep = true;
                 this.asleep_since = now;
+                let state = this.idle_state;
+                self.recorder().idle.enter(cpu, state);
                 return;
             }
             if this.pending == 0 {

@@ -83,6 +83,8 @@ pub(crate) struct SimCpu {
     /// The last tick edge that a lane looked at.
     pub(crate) looked_at: u64,
     pub(crate) asleep_since: u64,
+    /// The state that it sleeps in, or goes to; 0 where there are none.
+    pub(crate) idle_state: u8,
 }
 
 impl SimCpu {
@@ -112,6 +114,7 @@ impl SimCpu {
             wakeup_generation: 0,
             looked_at: 0,
             asleep_since: 0,
+            idle_state: 0,
         }
     }
 
