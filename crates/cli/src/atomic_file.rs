@@ -31,7 +31,8 @@ const OTHERS_WRITE: u32 = 0o002;
 pub(crate) enum OutputContent {
     /// Nothing that its reader could not find out: the umask decides.
     Ordinary,
-    /// Recorded from the running kernel, with tasks of all users: for its owner alone.
+    /// Recorded from the running kernel, with tasks of all users, or read with rights that not every user
+    /// has: for its owner alone.
     Live,
 }
 

@@ -19,7 +19,7 @@ use quietcore_trace::{Question, visible};
 use serde::Serialize;
 use std::path::Path;
 
-/// The JSON of `quietcore --json`, schema 2.
+/// The JSON of `quietcore --json`, schema 3.
 #[derive(Serialize)]
 struct CheckUp {
     schema: u32,
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CheckUpArgs) -> Result<CommandOutcome, CliError> {
     let recordings = ISOLATION.iter().map(explain_bundled).collect::<Result<Vec<_>, _>>()?;
     let (live, live_not_possible, interrupted) = live(args, &interrupt)?;
     let next = next_command(&doctor, live.as_ref());
-    let check_up = CheckUp { schema: 2, doctor, live, live_not_possible, recordings, next };
+    let check_up = CheckUp { schema: 3, doctor, live, live_not_possible, recordings, next };
     if args.json {
         output::print_json(&check_up)?;
     } else {

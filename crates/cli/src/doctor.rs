@@ -1,22 +1,23 @@
 //! `quietcore doctor`: what a host's configuration does to its isolated CPUs, without tracing.
 
 use crate::args::DoctorArgs;
+use crate::collect::collect;
 use crate::error::CliError;
+use crate::host;
 use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::text::{self, Page};
-use quietcore_explain::{Examination, Facts, Finding, Severity, examine};
+use quietcore_explain::{Examination, Facts, Finding, HostSummary, Severity, examine};
 use quietcore_trace::{visible, visible_path};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The JSON of `doctor --json`, schema 2.
+/// The JSON of `doctor --json`, schema 3.
 #[derive(Serialize)]
 pub(crate) struct Doctor {
     schema: u32,
     root: String,
-    summary: BTreeMap<&'static str, String>,
+    summary: HostSummary,
     pub(crate) findings: Vec<Finding>,
     unreadable: Vec<Unreadable>,
     #[serde(skip)]
@@ -47,6 +48,10 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
             visible_path(&args.root)
         )));
     }
+    if let Some(archive) = &args.collect {
+        collect(&args.root, archive)?;
+        return Ok(CommandOutcome::Fine);
+    }
     let doctor = look_at(&args.root);
     if args.json {
         output::print_json(&doctor)?;
@@ -62,17 +67,14 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
 
 /// Reads and examines the host below `root`.
 pub(crate) fn look_at(root: &Path) -> Doctor {
-    let facts = Facts::read(root);
-    let Examination { summary, findings } = examine(&facts);
-    let unreadable = facts.unreadable.into_iter().map(|(path, why)| Unreadable { path, why }).collect();
-    Doctor {
-        schema: 2,
-        root: root.display().to_string(),
-        summary: summary.iter().cloned().collect(),
-        rows: summary,
-        findings,
-        unreadable,
+    let mut facts = Facts::read(root);
+    if root == Path::new("/") {
+        // The running kernel's clock says it, too.
+        facts.hz = facts.hz.or_else(host::hz);
     }
+    let Examination { host, summary, findings } = examine(&facts);
+    let unreadable = facts.unreadable.into_iter().map(|(path, why)| Unreadable { path, why }).collect();
+    Doctor { schema: 3, root: root.display().to_string(), summary: host, rows: summary, findings, unreadable }
 }
 
 impl Doctor {

@@ -12,6 +12,7 @@ mod bundled;
 mod calibrate;
 mod cat;
 mod check_up;
+mod collect;
 mod diff;
 mod doctor;
 mod error;

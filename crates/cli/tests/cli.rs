@@ -163,7 +163,7 @@ fn the_check_up_is_as_reviewed() {
     ];
     assert!(of_the_host.contains(&next), "{next}");
     let json: serde_json::Value = serde_json::from_slice(&check_up(&["--json"]).stdout).expect("JSON");
-    assert_eq!((&json["schema"], &json["live"]), (&2.into(), &serde_json::Value::Null));
+    assert_eq!((&json["schema"], &json["live"]), (&3.into(), &serde_json::Value::Null));
     assert_eq!(json["live_not_possible"], "skipped (--live 0s)");
     let recordings = json["recordings"].as_array().expect("a list").iter();
     let foreign: Vec<_> =
@@ -179,7 +179,7 @@ fn what_of_a_host_cannot_be_read_is_listed() {
     insta::assert_snapshot!("doctor-garbled", text(&quietcore(&garbled).stdout));
     let output = quietcore(&[&garbled[..], &["--json"]].concat());
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(json["schema"], 2);
+    assert_eq!(json["schema"], 3);
     let first = serde_json::json!({"path": "/proc/sys/kernel/osrelease", "why": "not a kernel release"});
     assert_eq!(json["unreadable"][0], first);
     let part = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("part-of-a-host");

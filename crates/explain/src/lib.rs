@@ -36,11 +36,14 @@ mod keep_awake;
 mod named_figures;
 mod threshold;
 
-pub use doctor::{Examination, examine};
+pub use doctor::{
+    CgroupSummary, Examination, FrequencySummary, HostSummary, IrqbalanceSummary, IsolationSummary,
+    NodeSummary, PartitionSummary, QuotaSummary, examine,
+};
 pub use export::openmetrics;
 pub use figures::*;
 pub use finding::{Evidence, Finding, Severity};
-pub use host::Facts;
+pub use host::{CopiedEntry, CopyTooLarge, Facts, HostCopy};
 pub use keep_awake::{KeepAwakePlan, KeepAwakeRefusal, plan_keep_awake};
 pub use named_figures::{FigureUnit, figure_names, named_figures};
 pub use threshold::{Crossing, Threshold};

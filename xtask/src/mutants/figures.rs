@@ -17,6 +17,13 @@ const MISSING: &[Killer] = &[Killer::Test(Suite::Figures, "json::what_has_no_sam
 const SAMPLE: &[Killer] = &[Killer::Test(Suite::Figures, "series::every_series_has_its_value")];
 const TEXTS: &[Killer] = &[Killer::Test(Suite::Figures, "doctor::every_text_is_as_reviewed")];
 const OUTLASTS: &[Killer] = &[Killer::Test(Suite::Explanations, "nothing_outlasts_lost_events")];
+const FREQUENCY: &[Killer] =
+    &[Killer::Test(Suite::Figures, "made::a_frequency_that_follows_the_load_is_told")];
+const IRQBALANCE: &[Killer] =
+    &[Killer::Test(Suite::Figures, "made::irqbalance_is_told_what_it_does_not_spare")];
+const POLLING: &[Killer] =
+    &[Killer::Test(Suite::Figures, "made::polling_for_callbacks_is_proposed_where_it_is_of_use")];
+const OWNERS: &[Killer] = &[Killer::Test(Suite::Figures, "made::owners_of_timers_are_told_by_version")];
 const VERSIONS: &[Killer] = &[Killer::Test(Suite::Figures, "doctor::every_version_is_where_the_texts_say")];
 
 pub(super) const EXPLAIN: &[Mutant] = &[
@@ -402,5 +409,93 @@ pub(super) const DOCTOR: &[Mutant] = &[
         right: "self.at_least(6, 19)",
         wrong: "self.at_least(6, 18)",
         killers: VERSIONS,
+    },
+    Mutant {
+        name: "doctor-frequency-of-all",
+        rule: "only the frequency of isolated CPUs is told",
+        file: "crates/explain/src/doctor/system_rules.rs",
+        right: "isolated.contains(one.cpu) && !one.is_for_performance()",
+        wrong: "!one.is_for_performance()",
+        killers: FREQUENCY,
+    },
+    Mutant {
+        name: "doctor-preference-is-not-asked",
+        rule: "the governor alone does not make a CPU fast",
+        file: "crates/explain/src/host/frequency.rs",
+        right: "is_speed(&self.governor) && self.preference",
+        wrong: "is_speed(&self.governor) || self.preference",
+        killers: FREQUENCY,
+    },
+    Mutant {
+        name: "doctor-irqbalance-adds-its-settings",
+        rule: "CPUs that irqbalance's settings name replace those that it finds by itself",
+        file: "crates/explain/src/host/mod.rs",
+        right: "BannedCpus::Named(list) => Some(list.value.clone()),",
+        wrong: "BannedCpus::Named(list) => Some(list.value.union(&value(self.cpus.isolated.as_ref()))),",
+        killers: IRQBALANCE,
+    },
+    Mutant {
+        name: "doctor-irqbalance-knows-no-nohz-full",
+        rule: "irqbalance spares nohz_full CPUs by itself",
+        file: "crates/explain/src/host/mod.rs",
+        right: "Some(value(self.cpus.isolated.as_ref()).union(&value(self.cpus.nohz_full.as_ref())))",
+        wrong: "Some(value(self.cpus.isolated.as_ref()))",
+        killers: IRQBALANCE,
+    },
+    Mutant {
+        name: "doctor-polls-without-rt",
+        rule: "polling for RCU callbacks is proposed with PREEMPT_RT only",
+        file: "crates/explain/src/doctor/tick_rules.rs",
+        right: "if !facts.is_preempt_rt() || polls",
+        wrong: "if polls",
+        killers: POLLING,
+    },
+    Mutant {
+        name: "doctor-owners-fewest-first",
+        rule: "the CPUs with most TIMER softirqs are named",
+        file: "crates/explain/src/doctor/kernel_rules.rs",
+        right: "(Reverse(*count), *cpu)",
+        wrong: "(Reverse(0 - i128::from(*count)), *cpu)",
+        killers: OWNERS,
+    },
+    Mutant {
+        name: "doctor-private-copy-is-public",
+        rule: "a file that not every user may read makes a copy private",
+        file: "crates/explain/src/host/copy.rs",
+        right: "matches!(entry, CopiedEntry::File { is_public: false, .. })",
+        wrong: "matches!(entry, CopiedEntry::File { is_public: false, bytes } if bytes.len() > 1 << 30)",
+        killers: &[Killer::Test(Suite::Figures, "doctor::a_private_file_makes_a_copy_private")],
+    },
+    Mutant {
+        name: "doctor-copies-the-whole-line",
+        rule: "of the command line only what matters is copied",
+        file: "crates/explain/src/host/cmdline.rs",
+        right: "SHOWN.contains(&Param::parse(word).name.as_str())",
+        wrong: "!Param::parse(word).name.is_empty()",
+        killers: &[Killer::Test(Suite::Figures, "doctor::a_copy_has_no_more_than_was_read")],
+    },
+    Mutant {
+        name: "doctor-first-mount-only",
+        rule: "a hierarchy is read where it is there",
+        file: "crates/explain/src/host/cgroup.rs",
+        right: "find(|place| reader.is_folder(place))",
+        wrong: "find(|place| reader.is_folder(place) || true)",
+        killers: &[Killer::Test(Suite::Figures, "made::a_mount_that_a_copy_lacks_hides_nothing")],
+    },
+    Mutant {
+        name: "doctor-unknown-is-none",
+        rule: "which CPUs are isolated is null where the host does not say",
+        file: "crates/explain/src/doctor/data.rs",
+        right: "facts.knows_isolated().then(",
+        wrong: "true.then(",
+        killers: &[Killer::Test(Suite::Figures, "made::what_is_not_known_is_null")],
+    },
+    Mutant {
+        name: "doctor-data-of-another-set",
+        rule: "each key has its own CPUs",
+        file: "crates/explain/src/doctor/data.rs",
+        right: "if_known(facts.housekeeping())",
+        wrong: "if_known(facts.online())",
+        killers: &[Killer::Test(Suite::Figures, "made::a_host_is_data")],
     },
 ];

@@ -21,9 +21,9 @@ what that is); 2 an error; 130 interrupted. No command writes a kernel setting:
 changes are printed.";
 
 const DOCTOR_EXIT_CODES: &str = "\
-Exit codes: 0 fine; 1 a finding of severity warning or above (with --exit-zero
-0, too); 2 an error; 130 interrupted. No command writes a kernel setting:
-changes are printed.";
+Exit codes: 0 fine, or collected; 1 a finding of severity warning or above (with
+--exit-zero 0, too); 2 an error; 130 interrupted. No command writes a kernel
+setting: changes are printed.";
 
 const KEEP_AWAKE_NOTES: &str = "\
 Begin it before the isolated load: a CPU that runs others' timers does so until
@@ -273,6 +273,10 @@ pub(crate) struct DoctorArgs {
     /// Examine the host whose proc and sys are below this directory
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
+    /// Write what is read of the host to this file instead (tar, compressed with gzip), to unpack and
+    /// examine it elsewhere with --root
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "exit_zero"])]
+    pub(crate) collect: Option<PathBuf>,
     /// Print JSON instead of text (docs/reference/doctor.md)
     #[arg(long)]
     pub(crate) json: bool,

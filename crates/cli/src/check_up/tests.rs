@@ -38,7 +38,7 @@ fn the_page_with_a_live_recording() {
     ];
     let recording = |title, report| Recording { name: "not shown", title, report };
     let check_up = CheckUp {
-        schema: 2,
+        schema: 3,
         doctor: host("telco-6.12"),
         live: Some(live(findings)),
         live_not_possible: None,
@@ -108,7 +108,7 @@ fn what_cannot_be_recorded_is_said() {
     assert_eq!((why.as_deref(), interrupted), (Some("no tracefs"), false));
     assert!(or_why_not(Err(CliError::ClosedPipe)).is_err());
     let check_up = CheckUp {
-        schema: 2,
+        schema: 3,
         doctor: host("telco-6.12"),
         live: None,
         live_not_possible: why,

@@ -4,7 +4,7 @@
 //! Not here: parameters the kernel drops (see `ignored_rules`).
 //! Source: Linux v6.12 Documentation/admin-guide/kernel-parameters.txt, kernel/sched/isolation.c.
 
-use super::text::{Cite, cpus};
+use super::text::{Cite, agreed, cpus};
 use crate::host::Facts;
 use crate::{Finding, Severity};
 use quietcore_trace::Question;
@@ -76,8 +76,9 @@ pub(super) fn nohz_full_no_domain(facts: &Facts) -> Option<Finding> {
     Some(
         Finding::new("nohz-full-no-domain", Question::EmptySoftirqs, Severity::Warning)
             .what(format!(
-                "{} are nohz_full but not isolated: the scheduler still places tasks there.",
-                cpus(&open)
+                "{} {} nohz_full but not isolated: the scheduler still places tasks there.",
+                cpus(&open),
+                agreed(&open, "is", "are")
             ))
             .why(
                 "nohz_full= stops the tick only while a CPU runs one task; on kernels of every \

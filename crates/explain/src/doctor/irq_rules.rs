@@ -3,16 +3,24 @@
 //! Decides by the *effective* affinity where it is shown. Which interrupts the kernel manages (and
 //! refuses to move) is visible to root only, so the text says how to tell.
 //! Source: Linux v6.12 kernel/irq/{manage,cpuhotplug}.c, kernel/workqueue.c,
-//! Documentation/networking/scaling.rst, Documentation/core-api/workqueue.rst.
+//! Documentation/networking/scaling.rst, Documentation/core-api/workqueue.rst; irqbalance 1.9.
 
 use super::text::{Cite, cpus, first_of, mask};
-use crate::host::{Fact, Facts};
+use crate::host::{BannedCpus, Fact, Facts};
 use crate::{Finding, Severity};
 use quietcore_core::CpuSet;
 use quietcore_trace::{Question, shell_word};
 
 /// How many interrupts, queues or workqueues are shown as evidence.
 const SHOWN: usize = 4;
+
+/// What threadirqs and PREEMPT_RT change about a handler, and the command that shows it.
+const THREADS: (&str, &str) = (
+    " Here most handlers run in threads (irq/NUMBER-NAME, SCHED_FIFO 50), each on the CPU of its interrupt and \
+     moved with it: the interrupt itself only wakes the thread, which real-time tasks above 50 delay and all \
+     other tasks wait for.",
+    "; ps -eLo psr,cls,rtprio,comm | grep irq/",
+);
 
 /// Where to move work to; without housekeeping CPUs there is nothing to propose.
 fn target(facts: &Facts) -> Option<CpuSet> {
@@ -44,6 +52,7 @@ pub(super) fn irq_on_isolated(facts: &Facts) -> Option<Finding> {
     } else {
         "then boot with managed_irq among the flags of isolcpus=, or give the driver fewer queues."
     };
+    let (threads, look_at_threads) = if facts.has_threaded_interrupts() { THREADS } else { ("", "") };
     let finding = Finding::new("irq-on-isolated", Question::Isolation, Severity::Warning)
         .what(format!(
             "{} interrupt{} isolated {}, {delivered} deliveries since boot: {}.",
@@ -52,10 +61,10 @@ pub(super) fn irq_on_isolated(facts: &Facts) -> Option<Finding> {
             cpus(&reached),
             first_of(&names, SHOWN)
         ))
-        .why(
+        .why(format!(
             "isolcpus= and cpusets move tasks, not interrupts; each goes where its effective affinity \
-             says, and the timers and softirqs its handler starts stay there too (any kernel version).",
-        )
+             says, and the timers and softirqs its handler starts stay there too (any kernel version).{threads}"
+        ))
         .change(format!(
             "$ echo {housekeeping} > /proc/irq/{}/smp_affinity_list\n{}If that fails with an input/output \
              error the kernel manages the interrupt: {boot}",
@@ -63,7 +72,7 @@ pub(super) fn irq_on_isolated(facts: &Facts) -> Option<Finding> {
             if hit.len() == 1 { "" } else { "Likewise for the others. " }
         ))
         .predicted("Device interrupts on the isolated CPUs drop to 0; housekeeping CPUs take them.")
-        .verify("grep . /proc/irq/*/effective_affinity_list");
+        .verify(format!("grep . /proc/irq/*/effective_affinity_list{look_at_threads}"));
     Some(hit.iter().take(SHOWN).fold(finding, |finding, (_, on)| finding.cite(Some(on))))
 }
 
@@ -95,6 +104,51 @@ pub(super) fn irq_default_mask(facts: &Facts) -> Option<Finding> {
             .verify("cat /proc/irq/default_smp_affinity")
             .cite(Some(default))
             .cite(facts.cmdline.as_ref()),
+    )
+}
+
+/// irqbalance puts interrupts on isolated CPUs that it does not know, or is told to use.
+pub(super) fn irqbalance_on_isolated(facts: &Facts) -> Option<Finding> {
+    let runs = facts.services.irqbalance.as_ref().filter(|fact| fact.value)?;
+    let isolated = facts.isolated();
+    let open = isolated.difference(&facts.spared_by_irqbalance()?);
+    target(facts)?;
+    if open.is_empty() {
+        return None;
+    }
+    let (why, named) = match &facts.services.banned {
+        BannedCpus::Named(list) => (
+            "CPUs that its settings name replace those that it would spare by itself (isolcpus= and nohz_full=): \
+             all others get interrupts.",
+            Some(list),
+        ),
+        _ => (
+            "By itself it spares the CPUs that /sys/devices/system/cpu/isolated and nohz_full show when it \
+             starts: not those of v1 cpusets, nor those of cpuset partitions, which are shown there from 7.0 on \
+             only.",
+            None,
+        ),
+    };
+    let usual = "/etc/default/irqbalance (Debian) or /etc/sysconfig/irqbalance";
+    let settings = named.map_or(usual, |list| list.path.as_str());
+    let all = named.map_or(isolated.clone(), |list| isolated.union(&list.value));
+    Some(
+        Finding::new("irqbalance-on-isolated", Question::Isolation, Severity::Warning)
+            .what(format!("irqbalance may move interrupts to isolated {}.", cpus(&open)))
+            .why(format!("Every ten seconds it spreads interrupts over the CPUs that it does not spare. {why}"))
+            .change(format!(
+                "In {settings}: IRQBALANCE_BANNED_CPULIST={all} (old versions know IRQBALANCE_BANNED_CPUS={} \
+                 only), and no other line about banned CPUs; then\n$ systemctl restart irqbalance",
+                mask(&all)
+            ))
+            .predicted(
+                "It moves no interrupt there; one that is there already moves away, unless the kernel manages \
+                 it.",
+            )
+            .verify("grep . /proc/irq/*/effective_affinity_list")
+            .cite(Some(runs))
+            .cite(named)
+            .cite(facts.cpus.isolated.as_ref()),
     )
 }
 

@@ -5,11 +5,16 @@
 //! Source: Linux v6.8 kernel/sched/core.c (`get_nohz_timer_target`), v6.9, v6.12 and v6.19
 //! kernel/time/timer_migration.c; our recordings of 6.1, 6.12 and 6.19.
 
-use super::text::{Cite, cpus};
+use super::text::{Cite, agreed, cpus, first_of};
 use crate::host::Facts;
 use crate::{Finding, Severity};
-use quietcore_core::CpuSet;
+use quietcore_core::{CpuId, CpuSet};
 use quietcore_trace::{Question, TimerModel};
+use std::cmp::Reverse;
+
+/// How many groups, and how many CPUs with their counts, are named.
+const GROUPS_SHOWN: usize = 4;
+const CPUS_SHOWN: usize = 3;
 
 fn model(facts: &Facts) -> Option<TimerModel> {
     facts.release.as_ref().map(|fact| fact.value.timer_model())
@@ -77,9 +82,10 @@ pub(super) fn timers_pushed_when_armed(facts: &Facts) -> Option<Finding> {
     }
     let (severity, what) = if shielded.is_empty() {
         let what = format!(
-            "An idle CPU hands each timer it arms to a busy CPU; isolated {} are spared, CPUs \
+            "An idle CPU hands each timer it arms to a busy CPU; isolated {} {} spared, CPUs \
              reserved by affinity alone are not.",
-            cpus(&facts.isolated())
+            cpus(&facts.isolated()),
+            agreed(&facts.isolated(), "is", "are")
         );
         (Severity::Note, what)
     } else {
@@ -126,7 +132,11 @@ pub(super) fn nohz_full_stays_in_hierarchy(facts: &Facts) -> Option<Finding> {
     }
     Some(
         Finding::new("nohz-full-stays-in-hierarchy", Question::Isolation, Severity::Note)
-            .what(format!("nohz_full {} keep taking part in timer migration.", cpus(&nohz_full)))
+            .what(format!(
+                "nohz_full {} {} taking part in timer migration.",
+                cpus(&nohz_full),
+                agreed(&nohz_full, "keeps", "keep")
+            ))
             .why(
                 "Since 6.9 a CPU whose tick is stopped looks idle, so the timekeeper (which never stops \
                  its tick) runs its timers; it pulls foreign timers only while its own tick runs: for \
@@ -153,8 +163,9 @@ pub(super) fn isolated_left_hierarchy(facts: &Facts) -> Option<Finding> {
     Some(
         Finding::new("isolated-left-hierarchy", Question::Isolation, Severity::Note)
             .what(format!(
-                "Isolated {} do not pull timers; a timer armed on one of them runs there.",
-                cpus(&excluded)
+                "Isolated {} {} not pull timers; a timer that is armed there runs there.",
+                cpus(&excluded),
+                agreed(&excluded, "does", "do")
             ))
             .why(
                 "Since 6.19 stock kernels keep domain-isolated CPUs (isolcpus=domain or an isolated \
@@ -224,11 +235,16 @@ pub(super) fn housekeeping_empty(facts: &Facts) -> Option<Finding> {
     )
 }
 
-/// The one thing to say about a host that isolates nothing.
-pub(super) fn nothing_isolated(facts: &Facts) -> Option<Finding> {
+/// Whether no CPU is isolated, and none was meant to be.
+fn isolates_nothing(facts: &Facts) -> bool {
     let asked = !facts.isolcpus().is_empty() || facts.boot("nohz_full").is_some();
     let asked = asked || !facts.groups.partitions.is_empty() || !shielded(facts).is_empty();
-    if !facts.isolated().is_empty() || asked || facts.cpus.online.is_none() {
+    facts.cpus.online.is_some() && facts.isolated().is_empty() && !asked
+}
+
+/// What to say about isolation on a host that isolates nothing.
+pub(super) fn nothing_isolated(facts: &Facts) -> Option<Finding> {
+    if !isolates_nothing(facts) {
         return None;
     }
     Some(
@@ -250,6 +266,63 @@ pub(super) fn nothing_isolated(facts: &Facts) -> Option<Finding> {
     )
 }
 
+/// A host that isolates nothing: which CPUs have the timers, and how to see whose they are.
+pub(super) fn timer_owners(facts: &Facts) -> Option<Finding> {
+    let release = facts.release.as_ref()?;
+    if !isolates_nothing(facts) {
+        return None;
+    }
+    let softirqs = facts.irq.timer_softirqs.as_ref().filter(|fact| !fact.value.is_empty());
+    let counted = softirqs.map_or(String::new(), |fact| busiest(&fact.value));
+    Some(
+        Finding::new("timer-owners", Question::Placement, Severity::Note)
+            .what(format!("Each timer belongs to the CPU that armed it{}.{counted}", exceptions(facts)))
+            .why(
+                "Where an unpinned timer runs is the kernel's choice (push up to 6.8, pull from 6.9 on); \
+                 which function armed it is in no file that every user may read (/proc/timer_stats was \
+                 removed in 4.11), so only a recording names functions and tasks.",
+            )
+            .change(
+                "None needed. To see which functions and tasks own the timers:\n\
+                 $ quietcore explain --live 10s",
+            )
+            .predicted(
+                "The table of that report lists, for each CPU, the callbacks of timers by function, and \
+                 what armed them on which CPU.",
+            )
+            .verify("grep -E 'CPU|TIMER' /proc/softirqs")
+            .cite(Some(release))
+            .cite(facts.system.timer_migration.as_ref())
+            .cite(softirqs),
+    )
+}
+
+/// On which other CPU a timer may run, by version and setting.
+fn exceptions(facts: &Facts) -> String {
+    let migration = facts.system.timer_migration.as_ref().map(|fact| fact.value);
+    match (model(facts), migration) {
+        (Some(TimerModel::Push), Some(0)) => " and runs there".to_owned(),
+        (Some(TimerModel::Push), _) => {
+            " and runs there; an idle CPU hands it to the nearest busy one when it arms it".to_owned()
+        }
+        _ => {
+            let groups: Vec<String> = facts.cpus.groups().iter().map(ToString::to_string).collect();
+            let groups = first_of(&groups, GROUPS_SHOWN);
+            format!("; while that is idle, a busy CPU of its group of eight runs it (groups: {groups})")
+        }
+    }
+}
+
+/// The CPUs that ran most TIMER softirqs, which run timers or find none due.
+fn busiest(softirqs: &[(CpuId, u64)]) -> String {
+    let all = softirqs.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+    let mut counts = softirqs.to_vec();
+    counts.sort_by_key(|(cpu, count)| (Reverse(*count), *cpu));
+    let first: Vec<String> =
+        counts.iter().take(CPUS_SHOWN).map(|(cpu, count)| format!("CPU {cpu}: {count}")).collect();
+    format!(" Most TIMER softirqs since boot: {} of {all}.", first.join(", "))
+}
+
 /// Two hardware threads share a core: a busy sibling slows the isolated one.
 pub(super) fn smt_sibling(facts: &Facts) -> Option<Finding> {
     let (isolated, housekeeping) = (facts.isolated(), facts.housekeeping());
@@ -262,7 +335,12 @@ pub(super) fn smt_sibling(facts: &Facts) -> Option<Finding> {
     let hurt = cores.iter().fold(CpuSet::new(), |all, core| all.union(&core.value.intersection(&isolated)));
     Some(
         Finding::new("smt-sibling", Question::Isolation, Severity::Warning)
-            .what(format!("Isolated {} share a core with housekeeping {}.", cpus(&hurt), cpus(&loud)))
+            .what(format!(
+                "Isolated {} {} a core with housekeeping {}.",
+                cpus(&hurt),
+                agreed(&hurt, "shares", "share"),
+                cpus(&loud)
+            ))
             .why(
                 "Hardware threads of one core share its execution units and caches, so work on one \
                  slows the other; no kernel version hides that.",

@@ -2,6 +2,8 @@
 //!
 //! Decides the names and order of the rows; each is always present, so a program may rely on it.
 
+use super::system_rules::{CHOICES_SHOWN, frequency_choices};
+use super::text::{cpus, first_of};
 use crate::host::{Facts, Version};
 use quietcore_core::CpuSet;
 
@@ -10,6 +12,7 @@ const UNKNOWN: &str = "unknown";
 pub(super) fn rows(facts: &Facts) -> Vec<(&'static str, String)> {
     vec![
         ("kernel", facts.release.as_ref().map_or(UNKNOWN.to_owned(), |fact| fact.value.text.clone())),
+        ("tick", facts.hz.map_or(UNKNOWN.to_owned(), |hz| format!("{hz} per second"))),
         ("timers", timers(facts)),
         ("cpus", online(facts)),
         ("isolated", isolated(facts)),
@@ -21,6 +24,10 @@ pub(super) fn rows(facts: &Facts) -> Vec<(&'static str, String)> {
             "clocksource",
             facts.system.clocksource.as_ref().map_or(UNKNOWN.to_owned(), |fact| fact.value.clone()),
         ),
+        ("frequency", frequency(facts)),
+        ("interrupts", interrupts(facts)),
+        ("tuned", tuned(facts)),
+        ("SMIs", smis(facts)),
         ("cgroup", cgroup(facts)),
         ("timer_migration", timer_migration(facts)),
         ("unreadable", unreadable(facts)),
@@ -37,7 +44,7 @@ fn or_none(set: &CpuSet) -> String {
 
 fn online(facts: &Facts) -> String {
     let online = facts.online();
-    if online.is_empty() {
+    if !facts.knows_online() {
         return UNKNOWN.to_owned();
     }
     let nodes = facts.cpus.nodes.len();
@@ -53,15 +60,13 @@ fn online(facts: &Facts) -> String {
 /// The set, and by which means it came about.
 fn isolated(facts: &Facts) -> String {
     let set = facts.domain_isolated();
-    let params = facts.isolcpus();
-    let asked = params.iter().filter(|one| one.domain).fold(CpuSet::new(), |all, one| all.union(&one.cpus));
-    let boot = asked.intersection(&set);
+    let boot = facts.asked_to_isolate().intersection(&set);
     let later = set.difference(&boot);
     let partition = facts.groups.partition_isolated().intersection(&later);
     let old = facts.groups.unbalanced().intersection(&later);
     let means = [(boot, "isolcpus="), (partition, "cpuset partition"), (old, "v1 cpusets")];
     let names: Vec<&str> = means.iter().filter(|(set, _)| !set.is_empty()).map(|(_, name)| *name).collect();
-    if set.is_empty() && (online(facts) == UNKNOWN || !says_who_is_isolated(facts)) {
+    if !facts.knows_isolated() {
         return UNKNOWN.to_owned();
     }
     if names.is_empty() {
@@ -70,12 +75,8 @@ fn isolated(facts: &Facts) -> String {
     format!("{set} (by {})", names.join(" and "))
 }
 
-fn says_who_is_isolated(facts: &Facts) -> bool {
-    facts.cpus.isolated.is_some() || facts.cmdline.is_some()
-}
-
 fn housekeeping(facts: &Facts) -> String {
-    if online(facts) == UNKNOWN { UNKNOWN.to_owned() } else { or_none(&facts.housekeeping()) }
+    if facts.knows_online() { or_none(&facts.housekeeping()) } else { UNKNOWN.to_owned() }
 }
 
 fn nohz_full(facts: &Facts) -> String {
@@ -95,6 +96,46 @@ fn virtualisation(facts: &Facts) -> String {
     match &virt.container {
         Some(engine) => format!("{machine}; in a container ({engine})"),
         None => machine,
+    }
+}
+
+fn frequency(facts: &Facts) -> String {
+    let choices = frequency_choices(facts.frequency.iter());
+    let shown: Vec<String> =
+        choices.iter().map(|(choice, set)| format!("{choice} on {}", cpus(set))).collect();
+    if shown.is_empty() { UNKNOWN.to_owned() } else { first_of(&shown, CHOICES_SHOWN) }
+}
+
+/// Where handlers run, and whether a program moves them about.
+fn interrupts(facts: &Facts) -> String {
+    let handlers = if facts.is_preempt_rt() {
+        "in threads (PREEMPT_RT)"
+    } else if facts.has_threaded_interrupts() {
+        "in threads (threadirqs)"
+    } else if facts.cmdline.is_some() {
+        "not in threads, unless a driver asks for it"
+    } else {
+        UNKNOWN
+    };
+    let balanced = match (facts.irqbalance_runs(), facts.spared_by_irqbalance()) {
+        (Some(true), Some(spared)) if spared.is_empty() => "irqbalance runs, and spares no CPU".to_owned(),
+        (Some(true), Some(spared)) => format!("irqbalance runs, and spares {}", cpus(&spared)),
+        (Some(true), None) => "irqbalance runs; which CPUs it spares is unknown".to_owned(),
+        (Some(false), _) => "irqbalance does not run".to_owned(),
+        (None, _) => "whether irqbalance runs is unknown".to_owned(),
+    };
+    format!("{handlers}; {balanced}")
+}
+
+fn tuned(facts: &Facts) -> String {
+    let profile = facts.services.tuned_profile.as_ref();
+    profile.map_or("no profile seen".to_owned(), |fact| fact.value.clone())
+}
+
+fn smis(facts: &Facts) -> String {
+    match &facts.system.smi_count {
+        Some(fact) => format!("{} since the machine was reset", fact.value),
+        None => "unknown (root sees them on Intel's processors, with the module msr)".to_owned(),
     }
 }
 

@@ -3,12 +3,16 @@
 //! Decides severity by whether some CPU is meant to be quiet; on an ordinary host these are notes
 //! or nothing.
 //! Source: Linux v6.11 and v6.12 kernel/sched/{rt,deadline}.c, kernel/time/clocksource.c,
-//! Documentation/admin-guide/pm/cpuidle.rst, mm/{khugepaged,ksm}.c (v6.12).
+//! Documentation/admin-guide/pm/{cpuidle,cpufreq,intel_pstate,amd-pstate}.rst, mm/{khugepaged,ksm}.c (v6.12).
 
-use super::text::{Cite, cpus, severity};
-use crate::host::Facts;
+use super::text::{Cite, cpus, first_of, severity};
+use crate::host::{CpuFrequency, Facts};
 use crate::{Finding, Severity};
+use quietcore_core::CpuSet;
 use quietcore_trace::Question;
+
+/// How many choices of a frequency are named.
+pub(super) const CHOICES_SHOWN: usize = 4;
 
 /// Up to 6.11 real-time tasks lose a slice of every period; from 6.12 on only to starving tasks.
 pub(super) fn rt_throttling(facts: &Facts) -> Option<Finding> {
@@ -157,6 +161,69 @@ pub(super) fn deep_idle(facts: &Facts) -> Option<Finding> {
             .cite(Some(driver))
             .cite(facts.system.cpuidle_governor.as_ref()),
     )
+}
+
+/// A frequency that follows the load is low when work arrives, and takes time to change.
+pub(super) fn cpu_frequency(facts: &Facts) -> Option<Finding> {
+    let isolated = facts.isolated();
+    let slow: Vec<&CpuFrequency> = facts
+        .frequency
+        .iter()
+        .filter(|one| isolated.contains(one.cpu) && !one.is_for_performance())
+        .collect();
+    let first = *slow.first()?;
+    let set: CpuSet = slow.iter().map(|one| one.cpu).collect();
+    let choices: Vec<String> = frequency_choices(slow.iter().copied())
+        .iter()
+        .map(|(choice, set)| format!("{choice} on {}", cpus(set)))
+        .collect();
+    let governors = slow.iter().any(|one| one.governor.value != "performance");
+    let change = if governors {
+        format!("$ cpupower -c {set} frequency-set -g performance")
+    } else {
+        let preference = first.preference.as_ref()?;
+        format!("$ echo performance > {}\nLikewise for the other CPUs.", preference.path)
+    };
+    Some(
+        Finding::new("cpu-frequency", Question::RealTime, Severity::Note)
+            .what(format!(
+                "The frequency of isolated {} follows the load there: {}.",
+                cpus(&set),
+                first_of(&choices, CHOICES_SHOWN)
+            ))
+            .why(
+                "A CPU that was idle or waited is slow when work arrives, and each change of the frequency \
+                 takes 10 to 500 us, in which some processors stand still. The governors ondemand and \
+                 conservative queue work on the CPU, and schedutil may wake a thread sugov there; powersave of \
+                 intel_pstate and amd-pstate leaves the choice to the processor, which follows the preference \
+                 (in parentheses).",
+            )
+            .change(change)
+            .predicted(
+                "The time from a wake-up to its work varies less, and no work item or thread changes the \
+                 frequency there; power use and heat rise.",
+            )
+            .verify(
+                "grep . /sys/devices/system/cpu/cpu*/cpufreq/{scaling_governor,energy_performance_preference}",
+            )
+            .cite(Some(&first.governor))
+            .cite(first.preference.as_ref()),
+    )
+}
+
+/// Governors with their preference, and the CPUs of each, in the order of the first.
+pub(super) fn frequency_choices<'a>(all: impl Iterator<Item = &'a CpuFrequency>) -> Vec<(String, CpuSet)> {
+    let mut choices: Vec<(String, CpuSet)> = Vec::new();
+    for one in all {
+        let choice = one.choice();
+        match choices.iter_mut().find(|(known, _)| *known == choice) {
+            Some((_, set)) => {
+                set.insert(one.cpu);
+            }
+            None => choices.push((choice, CpuSet::from_iter([one.cpu]))),
+        }
+    }
+    choices
 }
 
 /// Daemons that from time to time ask every CPU to empty its page lists.

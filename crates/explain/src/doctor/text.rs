@@ -1,11 +1,14 @@
-//! Words that several rules need: evidence, kernel masks, "up to N of them".
+//! Words that several rules need: evidence, kernel masks, "up to N of them"; texts that are safe to show.
 //!
 //! Invariant: `quietcore_trace::shell_word` is what every proposed command passes names of the host through;
 //! a cgroup called `$(reboot)` must be harmless when the command is pasted.
 
-use crate::host::{Fact, Facts};
+use crate::host::{Fact, Facts, printable};
 use crate::{Finding, Severity};
 use quietcore_core::{CpuId, CpuSet};
+
+/// Longest text of a finding or a row, in characters: a host's own words may be of any length.
+const TEXT_CHARS_MAX: usize = 4096;
 
 /// Adds a fact as evidence, if it is known.
 pub(super) trait Cite {
@@ -29,7 +32,12 @@ pub(super) fn severity(facts: &Facts) -> Severity {
 
 /// "CPU 3", or "CPUs 1-7,9".
 pub(super) fn cpus(set: &CpuSet) -> String {
-    format!("CPU{} {set}", if set.len() == 1 { "" } else { "s" })
+    format!("CPU{} {set}", agreed(set, "", "s"))
+}
+
+/// The form of a verb for one CPU or for several.
+pub(super) fn agreed<'a>(set: &CpuSet, one: &'a str, several: &'a str) -> &'a str {
+    if set.len() == 1 { one } else { several }
 }
 
 /// A set as the hexadecimal mask that `/proc` and `/sys` take: 32 CPUs per word, highest first.
@@ -55,9 +63,18 @@ pub(super) fn first_of(items: &[String], shown: usize) -> String {
     }
 }
 
+/// A text of the host that is short, and printable on a terminal.
+pub(super) fn clean(text: &str) -> String {
+    let mut clean: String = text.chars().take(TEXT_CHARS_MAX).map(printable).collect();
+    if text.chars().nth(TEXT_CHARS_MAX).is_some() {
+        clean.push_str(" ...");
+    }
+    clean
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{first_of, mask};
+    use super::{TEXT_CHARS_MAX, clean, first_of, mask};
     use quietcore_core::CpuSet;
 
     /// Goal: the mask is what the kernel reads back. Method: `from_mask` as the oracle.
@@ -76,5 +93,12 @@ mod tests {
         let items: Vec<String> = ["a", "b", "c"].map(String::from).to_vec();
         assert_eq!(first_of(&items, 2), "a, b and 1 more");
         assert_eq!(first_of(&items, 3), "a, b, c");
+    }
+
+    /// Goal: texts are bounded and printable, whatever the host says.
+    #[test]
+    fn texts_are_cleaned() {
+        assert_eq!(clean("a\u{7}b"), "a\u{fffd}b");
+        assert_eq!(clean(&"x".repeat(TEXT_CHARS_MAX + 1)).chars().count(), TEXT_CHARS_MAX + 4);
     }
 }

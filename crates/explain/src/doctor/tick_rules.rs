@@ -4,7 +4,7 @@
 //! Source: Linux v6.12 kernel/time/tick-sched.c, kernel/rcu/tree_nocb.h, kernel/watchdog.c,
 //! mm/vmstat.c; Documentation/admin-guide/kernel-per-CPU-kthreads.rst.
 
-use super::text::{Cite, cpus};
+use super::text::{Cite, agreed, cpus};
 use crate::host::{Facts, cpu_list};
 use crate::{Finding, Severity};
 use quietcore_core::CpuSet;
@@ -36,6 +36,40 @@ pub(super) fn rcu_nocbs_narrow(facts: &Facts) -> Option<Finding> {
     )
 }
 
+/// PREEMPT_RT: an isolated CPU whose RCU callbacks are offloaded wakes the thread that takes them.
+pub(super) fn rcu_nocb_poll(facts: &Facts) -> Option<Finding> {
+    let listed = facts.boot("rcu_nocbs").and_then(|text| cpu_list(text, &facts.possible()).ok());
+    let offloaded = listed.unwrap_or_default().union(&facts.nohz_full());
+    let wakers = offloaded.intersection(&facts.isolated());
+    let polls = facts.has_param("rcu_nocb_poll");
+    if !facts.is_preempt_rt() || polls || wakers.is_empty() || facts.housekeeping().is_empty() {
+        return None;
+    }
+    Some(
+        Finding::new("rcu-nocb-poll", Question::RealTime, Severity::Note)
+            .what(format!(
+                "The threads that run RCU callbacks of isolated {} are woken from there.",
+                cpus(&wakers)
+            ))
+            .why(
+                "A system call that frees memory by RCU on an offloaded CPU wakes a thread rcuog/N of a \
+                 housekeeping CPU, at times with an interrupt to that CPU; with rcu_nocb_poll the threads \
+                 look for callbacks by themselves. It is of use to real-time tasks that make system calls; \
+                 one that only polls in user space queues no callback (all kernels with \
+                 CONFIG_RCU_NOCB_CPU).",
+            )
+            .change("boot with rcu_nocb_poll, if the time of single system calls matters there")
+            .predicted(
+                "No such wake-ups from the isolated CPUs; in return the rcuog threads wake up in every \
+                 tick on housekeeping CPUs, which costs some power there.",
+            )
+            .verify("grep -ow rcu_nocb_poll /proc/cmdline; ps -eLo psr,comm | grep rcuog")
+            .cite(facts.cmdline.as_ref())
+            .cite(facts.system.realtime.as_ref())
+            .cite(facts.cpus.nohz_full.as_ref()),
+    )
+}
+
 /// Isolated CPUs without `nohz_full` are interrupted at every tick.
 pub(super) fn isolated_keeps_tick(facts: &Facts) -> Option<Finding> {
     let ticking = facts.domain_isolated().difference(&facts.nohz_full());
@@ -44,7 +78,11 @@ pub(super) fn isolated_keeps_tick(facts: &Facts) -> Option<Finding> {
     }
     Some(
         Finding::new("isolated-keeps-tick", Question::EmptySoftirqs, Severity::Note)
-            .what(format!("Isolated {} keep the tick while a task runs there.", cpus(&ticking)))
+            .what(format!(
+                "Isolated {} {} the tick while a task runs there.",
+                cpus(&ticking),
+                agreed(&ticking, "keeps", "keep")
+            ))
             .why(
                 "Isolation moves tasks, not the tick: 100 to 1000 times a second (CONFIG_HZ) it \
                  interrupts, and up to 5.8 it also raised the timer softirq nearly every time. Only \

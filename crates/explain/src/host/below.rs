@@ -2,20 +2,25 @@
 //!
 //! A path is looked up without opening what it leads to (`O_PATH`), so a device or a FIFO of the tree notices
 //! nothing. What was found is a regular file, or it is not opened; the opening goes through the descriptor,
-//! so no other file can take its place meanwhile.
+//! so no other file can take its place meanwhile. One device is opened: the one with a processor's registers,
+//! known by its number, of the running host alone and by root alone.
 //!
 //! The kernel itself keeps the lookup below the root (`openat2`, Linux 5.6). Where it does not, because it is
 //! older or a sandbox refuses the call, what was found is asked where it is; a tree that is changed while it
 //! is read cannot lead out of the root either way.
 
+use quietcore_core::CpuId;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::fs::{self, File, ReadDir};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+/// The number of the driver of processors' registers; the other half of a device's is its CPU.
+const MSR_MAJOR: u32 = 202;
 /// How often a lookup is tried during which a folder was renamed.
 const ATTEMPTS: u32 = 8;
 
@@ -76,6 +81,16 @@ impl RootFolder {
             }
         }
     }
+
+    /// A register of `cpu`, from its device at `path`, or from a file that has it at its place.
+    pub(super) fn register(&self, path: &str, cpu: CpuId, register: u32) -> io::Result<u64> {
+        let found = self.find(path)?;
+        let is_running = self.path == Path::new("/") && rustix::process::geteuid().is_root();
+        let file = if is_running && found.is_msr_of(cpu)? { found.opened()? } else { found.file()? };
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, register.into())?;
+        Ok(u64::from_le_bytes(bytes))
+    }
 }
 
 impl FoundFile {
@@ -85,6 +100,21 @@ impl FoundFile {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(io::Error::other("not a regular file"));
         }
+        self.opened()
+    }
+
+    pub(super) fn is_folder(&self) -> io::Result<bool> {
+        let stat = rustix::fs::fstat(&self.0)?;
+        Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+    }
+
+    fn is_msr_of(&self, cpu: CpuId) -> io::Result<bool> {
+        let stat = rustix::fs::fstat(&self.0)?;
+        let is_device = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice;
+        Ok(is_device && stat.st_rdev == rustix::fs::makedev(MSR_MAJOR, cpu.index() as u32))
+    }
+
+    fn opened(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(File::from(rustix::fs::open(name_of(&self.0), flags, Mode::empty())?))
     }

@@ -129,24 +129,25 @@ struct Mounts {
 impl Mounts {
     fn read(reader: &mut Reader) -> Self {
         let text = reader.text("/proc/self/mounts").or_else(|| reader.text("/proc/mounts"));
-        let mut mounts = Self::default();
+        let [mut unified, mut cpu, mut cpuset] = [Vec::new(), Vec::new(), Vec::new()];
         for line in text.unwrap_or_default().lines() {
             let mut words = line.split(' ').skip(1);
             let (Some(dir), Some(kind), Some(options)) = (words.next(), words.next(), words.next()) else {
                 continue;
             };
             let has = |name: &str| options.split(',').any(|option| option == name);
-            for (place, is_here) in [
-                (&mut mounts.unified, kind == "cgroup2"),
-                (&mut mounts.cpu, kind == "cgroup" && has("cpu")),
-                (&mut mounts.cpuset, kind == "cgroup" && has("cpuset")),
+            for (places, is_here) in [
+                (&mut unified, kind == "cgroup2"),
+                (&mut cpu, kind == "cgroup" && has("cpu")),
+                (&mut cpuset, kind == "cgroup" && has("cpuset")),
             ] {
                 if is_here {
-                    place.get_or_insert_with(|| unescape(dir));
+                    places.push(unescape(dir));
                 }
             }
         }
-        mounts
+        let [unified, cpu, cpuset] = [unified, cpu, cpuset].map(|places| chosen(reader, places));
+        Self { unified, cpu, cpuset }
     }
 
     fn version(&self) -> Version {
@@ -156,6 +157,14 @@ impl Mounts {
             _ => Version::None,
         }
     }
+}
+
+/// The first place that is there: a hierarchy may be mounted several times, and a copy have one of them. If
+/// none is there, it is the first that is not known.
+fn chosen(reader: &mut Reader, places: Vec<String>) -> Option<String> {
+    let is_plain = |place: &&String| !place.split('/').any(|part| part == "..");
+    let found = places.iter().filter(is_plain).find(|place| reader.is_folder(place));
+    found.or(places.first()).cloned()
 }
 
 /// `\040` is a blank; the kernel escapes blank, tab, line break and backslash this way.
@@ -296,7 +305,7 @@ mod tests {
         fs::create_dir(root.join("inner/1020")).unwrap();
         assert_eq!(walked(&mut reader)[1023], "/inner/0/1/2");
         let told = "more than 1024 cgroups; this and later ones were not read";
-        assert_eq!(reader.into_unreadable(), [("/inner/0/1/2/3".to_owned(), told.to_owned())]);
+        assert_eq!(reader.into_parts().0, [("/inner/0/1/2/3".to_owned(), told.to_owned())]);
         fs::remove_dir_all(root).unwrap();
     }
 }

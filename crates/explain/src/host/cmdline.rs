@@ -12,7 +12,7 @@ use super::files::{Fact, Reader};
 use quietcore_core::{CpuError, CpuSet};
 use std::str::FromStr;
 
-/// The parameters in order; everything after `--` belongs to init and is left out.
+/// The parameters that matter here, in order; everything after `--` belongs to init and is left out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cmdline {
     params: Vec<Param>,
@@ -25,7 +25,7 @@ pub(crate) struct Param {
     pub(crate) value: Option<String>,
 }
 
-/// Parameters that some rule judges, or that explain a finding: only these are shown as evidence.
+/// Parameters that some rule judges, or that explain a finding: only these are read, shown and copied.
 const SHOWN: &[&str] = &[
     "clocksource",
     "idle",
@@ -42,6 +42,7 @@ const SHOWN: &[&str] = &[
     "nr_cpus",
     "preempt",
     "processor.max_cstate",
+    "rcu_nocb_poll",
     "rcu_nocbs",
     "skew_tick",
     "threadirqs",
@@ -52,13 +53,12 @@ const SHOWN: &[&str] = &[
 impl Cmdline {
     pub(crate) fn read(reader: &mut Reader) -> Option<Fact<Self>> {
         let path = "/proc/cmdline";
-        let line = Self::parse(&reader.text(path)?);
+        let line = Self::parse(&reader.part(path, shown_words)?);
         Some(Fact::new(path, &line.shown(), line))
     }
 
     fn shown(&self) -> String {
-        let shown = self.params.iter().filter(|param| SHOWN.contains(&param.name.as_str()));
-        let words: Vec<String> = shown.map(Param::to_string).collect();
+        let words: Vec<String> = self.params.iter().map(Param::to_string).collect();
         if words.is_empty() { "(no parameter about isolation or timers)".to_owned() } else { words.join(" ") }
     }
 
@@ -99,6 +99,12 @@ impl Param {
         let unquoted = |text: &str| text.trim_matches('"').to_owned();
         Self { name: unquoted(name).replace('-', "_"), value: value.map(unquoted) }
     }
+}
+
+/// The words whose parameters are shown: others may hold secrets.
+fn shown_words(text: &str) -> String {
+    let words = split(text).into_iter().take_while(|word| word != "--");
+    words.filter(|word| SHOWN.contains(&Param::parse(word).name.as_str())).collect::<Vec<_>>().join(" ")
 }
 
 fn split(text: &str) -> Vec<String> {
@@ -206,7 +212,7 @@ pub(crate) fn cpu_list(text: &str, possible: &CpuSet) -> Result<CpuSet, CpuError
 
 #[cfg(test)]
 mod tests {
-    use super::{Cmdline, Isolcpus, Refusal, cpu_list};
+    use super::{Cmdline, Isolcpus, Refusal, cpu_list, shown_words};
     use quietcore_core::CpuSet;
 
     fn possible() -> CpuSet {
@@ -225,6 +231,17 @@ mod tests {
         assert_eq!(line.value("x"), Some("2"));
         assert_eq!((line.all("quiet").count(), line.all("nohz_full").count()), (1, 0));
         assert_eq!(line.all("x").collect::<Vec<_>>(), [(4, "1"), (5, "2")]);
+    }
+
+    /// Goal: of the line only what matters is read, and that means the same. Method: a secret, quotes, a dash
+    /// in a name, and words of init.
+    #[test]
+    fn only_parameters_that_matter_are_read() {
+        let text = "key=secret \"isolcpus=4-7\" skew-tick=1 dyndbg=\"a nohz_full=1\" -- nohz_full=1\n";
+        let shown = shown_words(text);
+        assert_eq!(shown, "\"isolcpus=4-7\" skew-tick=1");
+        assert_eq!(Cmdline::parse(&shown).shown(), "isolcpus=4-7 skew_tick=1");
+        assert_eq!(shown_words(&shown), shown);
     }
 
     /// Goal: each spelling means what the kernel makes of it. Method: a table.

@@ -82,8 +82,9 @@ fn read_nodes(reader: &mut Reader) -> Vec<Fact<CpuSet>> {
 
 fn read_allowed(reader: &mut Reader) -> Option<Fact<CpuSet>> {
     let path = "/proc/self/status";
-    let status = reader.text(path)?;
-    let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:"))?;
+    let is_list = |line: &&str| line.starts_with("Cpus_allowed_list:");
+    let status = reader.part(path, |text| text.lines().find(is_list).unwrap_or_default().to_owned())?;
+    let line = status.lines().find(is_list)?;
     let list = line.split_once(':').map_or("", |(_, list)| list);
     match CpuSet::from_str(list) {
         Ok(value) => Some(Fact::new(path, line, value)),

@@ -3,12 +3,15 @@
 //! Invariants: every path is taken below `root`, and one that leads out of it is refused (`below.rs`); only
 //! regular files are opened, and only for reading; a file, a directory and the whole examination have a size
 //! cap. A missing file is normal (`None`); every other failure is kept in `unreadable` and is never an error.
+//! A copy, if one is wanted, has all that was read (`copy.rs`).
 //! Not here: what any file means.
 
 use super::below::RootFolder;
-use quietcore_core::CpuSet;
+use super::copy::{CopiedEntry, HostCopy};
+use quietcore_core::{CpuId, CpuSet};
 use quietcore_trace::is_steering;
 use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -22,6 +25,12 @@ const OPEN_COUNT_MAX: u32 = 65_536;
 const UNREADABLE_COUNT_MAX: usize = 256;
 /// Longest excerpt of a file kept as evidence, in characters.
 const EXCERPT_CHARS_MAX: usize = 300;
+/// Most processes whose names are looked at.
+const PROCESS_COUNT_MAX: usize = 32_768;
+/// Longest name of a process, with its line end and one byte more.
+const NAME_BYTES_MAX: u64 = 17;
+/// The permission of every user to read a file.
+const OTHERS_READ: u32 = 0o004;
 
 /// One value of the host, with the file that proves it.
 #[derive(Clone, Debug)]
@@ -48,16 +57,23 @@ pub(crate) struct Reader {
     /// Path and reason, in the order met. Written by [`Reader::refuse`] only.
     unreadable: Vec<(String, String)>,
     open_count: u32,
+    /// What was read, if that is wanted.
+    copy: Option<HostCopy>,
 }
 
 impl Reader {
     pub(crate) fn new(root: &Path) -> Self {
-        let mut reader = Self { root: None, unreadable: Vec::new(), open_count: 0 };
+        let mut reader = Self { root: None, unreadable: Vec::new(), open_count: 0, copy: None };
         match RootFolder::open(root) {
             Ok(root) => reader.root = Some(root),
             Err(error) => reader.refuse("/", error.to_string()),
         }
         reader
+    }
+
+    /// One that keeps a copy of all that it reads.
+    pub(crate) fn copying(root: &Path) -> Self {
+        Self { copy: Some(HostCopy::default()), ..Self::new(root) }
     }
 
     /// Remembers that `path` could not be used. Texts come from the host: made printable here.
@@ -67,13 +83,27 @@ impl Reader {
         }
     }
 
-    pub(crate) fn into_unreadable(self) -> Vec<(String, String)> {
-        self.unreadable
+    /// What could not be used, and the copy of one that keeps it.
+    pub(crate) fn into_parts(self) -> (Vec<(String, String)>, HostCopy) {
+        (self.unreadable, self.copy.unwrap_or_default())
     }
 
     /// Whether `path` is there at all (any kind of file).
     pub(crate) fn exists(&mut self, path: &str) -> bool {
-        self.with_root(path, |root| root.find(path)).is_some()
+        let exists = self.with_root(path, |root| root.find(path)).is_some();
+        if exists {
+            self.keep(path, || CopiedEntry::File { bytes: Vec::new(), is_public: true });
+        }
+        exists
+    }
+
+    /// Whether `path` is a folder.
+    pub(crate) fn is_folder(&mut self, path: &str) -> bool {
+        let is_folder = self.with_root(path, |root| root.find(path)?.is_folder()) == Some(true);
+        if is_folder {
+            self.keep(path, || CopiedEntry::Folder);
+        }
+        is_folder
     }
 
     /// The whole file as text; `None` when it is missing or refused.
@@ -83,17 +113,24 @@ impl Reader {
 
     /// As [`Reader::text`] with another cap, for the few files that grow with the machine.
     pub(crate) fn text_up_to(&mut self, path: &str, bytes_max: u64) -> Option<String> {
-        let bytes = self.bytes(path, bytes_max + 1)?;
-        if bytes.len() as u64 > bytes_max {
-            self.refuse(path, format!("larger than {bytes_max} bytes"));
-            return None;
-        }
-        String::from_utf8(bytes).map_err(|_| self.refuse(path, "not UTF-8 text")).ok()
+        let (bytes, is_public) = self.bytes(path, bytes_max + 1)?;
+        self.keep(path, || CopiedEntry::File { bytes: bytes.clone(), is_public });
+        self.decoded(path, bytes, bytes_max)
+    }
+
+    /// What `pick` takes of the text of a file. A copy has no more of it.
+    pub(crate) fn part(&mut self, path: &str, pick: impl FnOnce(&str) -> String) -> Option<String> {
+        let (bytes, is_public) = self.bytes(path, FILE_BYTES_MAX + 1)?;
+        let part = pick(&self.decoded(path, bytes, FILE_BYTES_MAX)?);
+        self.keep(path, || CopiedEntry::File { bytes: part.clone().into_bytes(), is_public });
+        Some(part)
     }
 
     /// The first `bytes_max` bytes; what follows is not missed, and bad bytes are replaced.
     pub(crate) fn head(&mut self, path: &str, bytes_max: u64) -> Option<String> {
-        self.bytes(path, bytes_max).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        let (bytes, is_public) = self.bytes(path, bytes_max)?;
+        self.keep(path, || CopiedEntry::File { bytes: bytes.clone(), is_public });
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The trimmed file as a value of `T`, by `parse`.
@@ -155,15 +192,77 @@ impl Reader {
             }
         }
         names.sort_by_key(|name| (name.parse::<u64>().unwrap_or(u64::MAX), name.clone()));
+        for name in &names {
+            self.keep(&format!("{path}/{name}"), || CopiedEntry::Folder);
+        }
         names
     }
 
-    fn bytes(&mut self, path: &str, bytes_max: u64) -> Option<Vec<u8>> {
+    /// Whether a process has this name, and the file that says so; `None` where that is not known. Of the
+    /// others only the first one is kept in a copy.
+    pub(crate) fn process(&mut self, name: &str) -> Option<Fact<bool>> {
+        let ids = self.process_ids();
+        for id in ids.iter().take(PROCESS_COUNT_MAX) {
+            let path = format!("/proc/{id}/comm");
+            // A process that ended meanwhile, or is hidden, is no file that cannot be read.
+            let mut comm = String::new();
+            let file = self.root.as_ref()?.find(&path).and_then(|found| found.file());
+            let is_read = file.is_ok_and(|file| file.take(NAME_BYTES_MAX).read_to_string(&mut comm).is_ok());
+            if is_read && comm.trim_end_matches('\n') == name {
+                let fact = self.word(&path)?;
+                return Some(Fact::new(path, &fact.text, true));
+            }
+        }
+        let first = self.word("/proc/1/comm")?;
+        (ids.len() <= PROCESS_COUNT_MAX).then(|| Fact::new(first.path, &first.text, false))
+    }
+
+    fn process_ids(&mut self) -> Vec<u32> {
+        let entries = self.with_root("/proc", |root| root.find("/proc")?.entries());
+        let ids =
+            entries.into_iter().flatten().filter_map(|one| one.ok()?.file_name().to_str()?.parse().ok());
+        let mut ids: Vec<u32> = ids.take(PROCESS_COUNT_MAX + 1).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// A register of the processor, from `/dev/cpu/N/msr` of the running host as root, or from a copy of it;
+    /// `None` where it cannot be had.
+    pub(crate) fn register(&mut self, cpu: CpuId, register: u32) -> Option<Fact<u64>> {
+        let path = format!("/dev/cpu/{cpu}/msr");
+        let value = self.root.as_ref()?.register(&path, cpu, register).ok()?;
+        self.keep(&path, || {
+            let mut bytes = vec![0; register as usize];
+            bytes.extend(value.to_le_bytes());
+            CopiedEntry::File { bytes, is_public: false }
+        });
+        Some(Fact::new(path, &value.to_string(), value))
+    }
+
+    /// The first `bytes_max` bytes, and whether every user may read the file.
+    fn bytes(&mut self, path: &str, bytes_max: u64) -> Option<(Vec<u8>, bool)> {
         self.with_root(path, |root| {
+            let file = root.find(path)?.file()?;
+            let is_public = file.metadata()?.mode() & OTHERS_READ != 0;
             let mut bytes = Vec::new();
-            root.find(path)?.file()?.take(bytes_max).read_to_end(&mut bytes)?;
-            Ok(bytes)
+            file.take(bytes_max).read_to_end(&mut bytes)?;
+            Ok((bytes, is_public))
         })
+    }
+
+    /// `bytes` as text, unless they are more than `bytes_max` or none.
+    fn decoded(&mut self, path: &str, bytes: Vec<u8>, bytes_max: u64) -> Option<String> {
+        if bytes.len() as u64 > bytes_max {
+            self.refuse(path, format!("larger than {bytes_max} bytes"));
+            return None;
+        }
+        String::from_utf8(bytes).map_err(|_| self.refuse(path, "not UTF-8 text")).ok()
+    }
+
+    fn keep(&mut self, path: &str, entry: impl FnOnce() -> CopiedEntry) {
+        if let Some(copy) = &mut self.copy {
+            copy.keep(path, entry());
+        }
     }
 
     /// What `act` comes to with the root; `None` if `path` is missing, refused or one too many.
@@ -255,7 +354,7 @@ pub(super) mod tests {
             assert!(reader.dirs("/inner/up").is_empty());
             assert_eq!(reader.dirs("/"), ["dangling", "inner", "magic", "near", "out", "roundabout"]);
             assert!(reader.text("/dangling").is_none());
-            let unreadable = reader.into_unreadable();
+            let unreadable = reader.into_parts().0;
             assert_eq!(unreadable.len(), 5, "{unreadable:?}");
             assert!(unreadable.iter().all(|(_, reason)| reason == "leads out of the root"), "{unreadable:?}");
         }
@@ -341,7 +440,7 @@ pub(super) mod tests {
         for _ in 2..300 {
             reader.refuse("/x", "y");
         }
-        assert_eq!(reader.into_unreadable().len(), 256);
+        assert_eq!(reader.into_parts().0.len(), 256);
         fs::remove_dir_all(root).unwrap();
     }
 

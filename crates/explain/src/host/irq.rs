@@ -18,6 +18,8 @@ pub(crate) struct Interrupts {
     /// Where interrupts requested from now on may go.
     pub(crate) default: Option<Fact<CpuSet>>,
     pub(crate) lines: Vec<Interrupt>,
+    /// How many TIMER softirqs each CPU ran since boot; CPUs without any are left out.
+    pub(crate) timer_softirqs: Option<Fact<Vec<(CpuId, u64)>>>,
 }
 
 #[derive(Debug)]
@@ -62,8 +64,30 @@ impl Interrupts {
                 lines.push(Interrupt { number, action, affinity, effective, counts });
             }
         }
-        Self { default: reader.mask("/proc/irq/default_smp_affinity"), lines }
+        let default = reader.mask("/proc/irq/default_smp_affinity");
+        Self { default, lines, timer_softirqs: read_timer_softirqs(reader) }
     }
+}
+
+/// The row TIMER of `/proc/softirqs`, whose first line names the CPUs.
+fn read_timer_softirqs(reader: &mut Reader) -> Option<Fact<Vec<(CpuId, u64)>>> {
+    let path = "/proc/softirqs";
+    let is_row = |line: &str| line.trim_start().starts_with("TIMER:");
+    let rows = |text: &str| {
+        let row = text.lines().skip(1).filter(|line| is_row(line));
+        text.lines().take(1).chain(row).collect::<Vec<_>>().join("\n")
+    };
+    let text = reader.part(path, rows)?;
+    let (header, row) = text.split_once('\n')?;
+    let counts = row.split_whitespace().skip(1).map(|count| count.parse().ok());
+    let of_cpu = header.split_whitespace().map(column_cpu).zip(counts);
+    let counts: Option<Vec<(CpuId, u64)>> = of_cpu.map(|(cpu, count)| cpu.zip(count)).collect();
+    let Some(counts) = counts.filter(|counts| counts.len() == header.split_whitespace().count()) else {
+        reader.refuse(path, "the row TIMER does not have a count for each CPU");
+        return None;
+    };
+    let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(Fact::new(path, &row, counts.into_iter().filter(|(_, count)| *count > 0).collect()))
 }
 
 type Row = (Vec<(CpuId, u64)>, String);
@@ -100,8 +124,10 @@ fn read_row(line: &str, cpus: &[Option<CpuId>]) -> Option<(u32, Row)> {
 
 #[cfg(test)]
 mod tests {
-    use super::read_row;
+    use super::{Reader, read_row, read_timer_softirqs};
+    use crate::host::files::tests::scratch;
     use quietcore_core::CpuId;
+    use std::fs;
 
     /// Goal: counts and actions of a row. Method: shared, single and idle interrupts, and junk.
     #[test]
@@ -115,5 +141,30 @@ mod tests {
         assert_eq!(read_row(" 9: 0 0 IO-APIC 9-edge", &cpus).map(|row| row.1.1), Some(String::new()));
         assert_eq!(read_row("NMI: 1 2 Non-maskable interrupts", &cpus), None);
         assert_eq!(read_row("7: 1", &cpus), None);
+    }
+    /// Goal: each count belongs to the CPU of its column. Method: CPUs with a gap, another row before, one
+    /// with a name that is longer; rows that are none.
+    #[test]
+    fn timer_softirqs_are_counted_by_cpu() {
+        let root = scratch("softirqs");
+        fs::create_dir_all(root.join("proc")).unwrap();
+        let header = "        CPU0  CPU2  CPU3\n";
+        for (rows, expected, refused) in [
+            ("   HI:  1 2 3\nTIMER:  40 0 7\nHRTIMER: 9 9 9\n", Some(vec![(0, 40), (3, 7)]), 0),
+            ("HRTIMER: 9 9 9\n", None, 0),
+            ("TIMER: 1 x 3\n", None, 1),
+            ("TIMER: 1 2\n", None, 1),
+            ("", None, 0),
+        ] {
+            fs::write(root.join("proc/softirqs"), format!("{header}{rows}")).unwrap();
+            let mut reader = Reader::new(&root);
+            let found = read_timer_softirqs(&mut reader).map(|fact| fact.value);
+            let expected = expected.map(|counts: Vec<(u64, u64)>| {
+                counts.into_iter().map(|(cpu, count)| (CpuId::new(cpu).unwrap(), count)).collect::<Vec<_>>()
+            });
+            assert_eq!(found, expected, "{rows:?}");
+            assert_eq!(reader.into_parts().0.len(), refused, "{rows:?}");
+        }
+        fs::remove_dir_all(root).unwrap();
     }
 }

@@ -3,27 +3,37 @@
 //! Decides which files are read and what they say; the same code reads the live host and a copy
 //! of one below any directory. Invariants: reading never writes, needs no privilege, is bounded in
 //! time and memory whatever the files hold, and never fails: what is missing is absent, what is
-//! garbled is listed in [`Facts::unreadable`].
-//! Not here: judgement (see [`examine`](crate::examine)), and anything that only root may read.
+//! garbled is listed in [`Facts::unreadable`]. One count is read where root asks (`firmware.rs`).
+//! Not here: judgement (see [`examine`](crate::examine)), and anything else that only root may read.
 
 mod below;
 mod cgroup;
 mod cmdline;
+mod config;
+mod copy;
 mod cpus;
 mod files;
+mod firmware;
+mod frequency;
 mod irq;
 mod net;
+mod services;
 mod system;
 
 pub(crate) use cgroup::{Cgroups, OldCpuset, Partition, Quota, Version};
 pub(crate) use cmdline::{Cmdline, Isolcpus, Refusal, cpu_list};
+pub use copy::{CopiedEntry, CopyTooLarge, HostCopy};
 pub(crate) use cpus::Cpus;
 pub(crate) use files::{Fact, printable};
+pub(crate) use frequency::CpuFrequency;
 pub(crate) use irq::Interrupts;
 pub(crate) use net::Queues;
+pub(crate) use services::{BannedCpus, Services};
 pub(crate) use system::System;
 
+use config::read_hz;
 use files::Reader;
+use firmware::read_smi_count;
 use quietcore_core::CpuSet;
 use quietcore_trace::KernelRelease;
 use std::path::Path;
@@ -33,12 +43,16 @@ use std::path::Path;
 pub struct Facts {
     /// Files that exist but could not be used: path on the host, and the reason. Both printable.
     pub unreadable: Vec<(String, String)>,
+    /// Ticks per second of its kernel, as far as the kernel's configuration is there.
+    pub hz: Option<u32>,
     pub(crate) release: Option<Fact<KernelRelease>>,
     pub(crate) cmdline: Option<Fact<Cmdline>>,
     pub(crate) cpus: Cpus,
     pub(crate) irq: Interrupts,
     pub(crate) groups: Cgroups,
     pub(crate) queues: Queues,
+    pub(crate) frequency: Vec<CpuFrequency>,
+    pub(crate) services: Services,
     pub(crate) system: System,
 }
 
@@ -50,22 +64,45 @@ impl Facts {
     /// `/proc/interrupts`). Any thread may call it.
     #[must_use]
     pub fn read(root: &Path) -> Self {
-        let reader = &mut Reader::new(root);
+        let mut reader = Reader::new(root);
+        let facts = Self::gather(&mut reader);
+        Self { unreadable: reader.into_parts().0, ..facts }
+    }
+
+    /// As [`Facts::read`], with a copy of all that was read: unpacked below another directory, it gives the
+    /// same facts there.
+    ///
+    /// # Errors
+    /// There is more to copy than 64 MiB.
+    pub fn read_and_copy(root: &Path) -> Result<(Self, HostCopy), CopyTooLarge> {
+        let mut reader = Reader::copying(root);
+        let facts = Self::gather(&mut reader);
+        let (unreadable, copy) = reader.into_parts();
+        Ok((Self { unreadable, ..facts }, copy.whole()?))
+    }
+
+    fn gather(reader: &mut Reader) -> Self {
         let release = reader.fact("/proc/sys/kernel/osrelease", |text| {
             KernelRelease::parse(text).ok_or("not a kernel release")
         });
         let cmdline = Cmdline::read(reader);
+        let hz = release.as_ref().and_then(|fact| read_hz(reader, &fact.value.text));
+        let cpus = Cpus::read(reader);
         let mut facts = Self {
             unreadable: Vec::new(),
+            hz,
             release,
             cmdline,
-            cpus: Cpus::read(reader),
+            frequency: CpuFrequency::read(reader, &value(cpus.online.as_ref())),
+            cpus,
             irq: Interrupts::read(reader),
             groups: Cgroups::read(reader),
             queues: Queues::read(reader),
+            services: Services::read(reader),
             system: System::read(reader),
         };
-        facts.unreadable = std::mem::replace(reader, Reader::new(Path::new("/"))).into_unreadable();
+        let housekeeping = facts.housekeeping();
+        facts.system.smi_count = read_smi_count(reader, facts.system.virt.intel, &housekeeping);
         facts
     }
 
@@ -82,14 +119,27 @@ impl Facts {
         let boot = match &self.cpus.isolated {
             Some(fact) => fact.value.clone(),
             // Kernels before 4.2 do not show it; the command line is the next best witness.
-            None => self
-                .isolcpus()
-                .iter()
-                .filter(|one| one.domain)
-                .fold(CpuSet::new(), |all, one| all.union(&one.cpus)),
+            None => self.asked_to_isolate(),
         };
         let later = self.groups.partition_isolated().union(&self.groups.unbalanced());
         self.if_online(&boot.union(&later))
+    }
+
+    /// Whether the host says which CPUs are online.
+    pub(crate) fn knows_online(&self) -> bool {
+        !self.online().is_empty()
+    }
+
+    /// Whether the host says which CPUs are isolated, or that none is.
+    pub(crate) fn knows_isolated(&self) -> bool {
+        let says = self.cpus.isolated.is_some() || self.cmdline.is_some();
+        !self.domain_isolated().is_empty() || says && self.knows_online()
+    }
+
+    /// What the `isolcpus=` parameters ask to keep out of the scheduling domains.
+    pub(crate) fn asked_to_isolate(&self) -> CpuSet {
+        let params = self.isolcpus();
+        params.iter().filter(|one| one.domain).fold(CpuSet::new(), |all, one| all.union(&one.cpus))
     }
 
     /// CPUs whose tick stops while they run one task (`nohz_full=` or `isolcpus=nohz`).
@@ -144,6 +194,39 @@ impl Facts {
             .or(self.cpus.online.as_ref())
             .map(|fact| fact.value.clone())
             .unwrap_or_default()
+    }
+
+    /// Whether the kernel has PREEMPT_RT, by its own word or its name.
+    pub(crate) fn is_preempt_rt(&self) -> bool {
+        let says = self.system.realtime.as_ref().is_some_and(|fact| fact.value == 1);
+        says || self.kernel().is_some_and(KernelRelease::is_preempt_rt)
+    }
+
+    /// Whether handlers of interrupts run in threads: asked for at boot, and always with PREEMPT_RT.
+    pub(crate) fn has_threaded_interrupts(&self) -> bool {
+        self.is_preempt_rt() || self.has_param("threadirqs")
+    }
+
+    /// Whether irqbalance runs, if the host says; a container does not show the processes of its host.
+    pub(crate) fn irqbalance_runs(&self) -> Option<bool> {
+        let runs = self.services.irqbalance.as_ref().map(|fact| fact.value);
+        runs.filter(|runs| *runs || self.system.virt.container.is_none())
+    }
+
+    /// The CPUs that irqbalance puts no interrupt on; `None` if its settings cannot be read.
+    pub(crate) fn spared_by_irqbalance(&self) -> Option<CpuSet> {
+        match &self.services.banned {
+            BannedCpus::AsTheKernelSays => {
+                Some(value(self.cpus.isolated.as_ref()).union(&value(self.cpus.nohz_full.as_ref())))
+            }
+            BannedCpus::Named(list) => Some(list.value.clone()),
+            BannedCpus::Unclear => None,
+        }
+    }
+
+    /// Whether a boot parameter is there, with a value or without.
+    pub(crate) fn has_param(&self, name: &str) -> bool {
+        self.cmdline.as_ref().is_some_and(|line| line.value.all(name).next().is_some())
     }
 
     /// The value of a boot parameter.

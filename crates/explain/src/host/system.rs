@@ -1,7 +1,8 @@
 //! The rest of a host that bears on timers: sysctls, clock, idle states, unbound work, hypervisor.
 //!
 //! Decides only which files are read and how; every value keeps its file.
-//! Not here: judgement, and anything that needs root (debugfs, `/sys/kernel/debug/sched`).
+//! Not here: judgement, and anything that needs root (debugfs, `/sys/kernel/debug/sched`); `firmware.rs` has
+//! the one exception.
 
 use super::files::{Fact, Reader};
 use quietcore_core::CpuSet;
@@ -32,6 +33,8 @@ pub(crate) struct System {
     /// Where the named workqueues may run, before `work` is applied.
     pub(crate) workqueues: Vec<Fact<CpuSet>>,
     pub(crate) virt: Virt,
+    /// System management interrupts since the machine was reset.
+    pub(crate) smi_count: Option<Fact<u64>>,
 }
 
 /// What tells that this is a guest or a container.
@@ -39,6 +42,8 @@ pub(crate) struct System {
 pub(crate) struct Virt {
     /// `/proc/cpuinfo` has an x86 `flags` line.
     pub(crate) x86: bool,
+    /// It is one of Intel's.
+    pub(crate) intel: bool,
     /// The `hypervisor` CPU flag, or a DMI vendor that only makes virtual machines.
     pub(crate) guest: Option<Fact<String>>,
     /// The container engine that left a file or a cgroup name.
@@ -74,6 +79,7 @@ impl System {
                 .filter_map(|name| reader.mask(&format!("{work}/{name}/cpumask")))
                 .collect(),
             virt: Virt::read(reader),
+            smi_count: None,
         }
     }
 }
@@ -91,8 +97,10 @@ impl Virt {
         let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
         let flagged = flags.is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor"));
         let flag = flagged.then(|| Fact::new(path, "flags: ... hypervisor ...", String::new()));
+        let vendor = cpuinfo.lines().find(|line| line.starts_with("vendor_id"));
         Self {
             x86: flags.is_some(),
+            intel: vendor.is_some_and(|line| line.ends_with("GenuineIntel")),
             guest: read_guest(reader, flag, flags.is_some()),
             container: read_container(reader),
         }

@@ -2,8 +2,9 @@
 //! rule begins or ends. `INSTA_UPDATE=always cargo test -p quietcore-explain` accepts new texts.
 
 use crate::made::facts;
-use quietcore_explain::{Evidence, Examination, Facts, Finding, Severity, examine};
+use quietcore_explain::{CopiedEntry, Evidence, Examination, Facts, Finding, HostCopy, Severity, examine};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 fn hosts() -> Vec<PathBuf> {
@@ -100,4 +101,37 @@ fn every_version_is_where_the_texts_say() {
         let list = if matches!(release, "5.7.19" | "5.8.0" | "5.17.15") { "1-3" } else { "1,3" };
         assert!(one.change.contains(&format!(" nohz_full={list}, ")), "{release}: {}", one.change);
     }
+}
+
+/// A host of two files, of which the command line has these permissions, and its copy.
+fn copied(name: &str, mode: u32) -> HostCopy {
+    let root = std::env::temp_dir().join(format!("quietcore-copied-{name}-{}", std::process::id()));
+    fs::create_dir_all(root.join("proc/sys/kernel")).expect("a scratch folder");
+    fs::write(root.join("proc/sys/kernel/osrelease"), "6.12.1").expect("a scratch file");
+    let line = root.join("proc/cmdline");
+    fs::write(&line, "token=hush isolcpus=domain,1 quiet").expect("a scratch file");
+    fs::set_permissions(&line, PermissionsExt::from_mode(mode)).expect("its own file");
+    let (_, copy) = Facts::read_and_copy(&root).expect("it is small");
+    fs::remove_dir_all(root).expect("the scratch folder");
+    copy
+}
+
+/// Goal: a copy is public only if every file in it is. Method: a file that all users, its group or its owner
+/// may read.
+#[test]
+fn a_private_file_makes_a_copy_private() {
+    for (mode, is_public) in [(0o644, true), (0o640, false), (0o600, false), (0o404, true)] {
+        assert_eq!(copied("private", mode).is_public(), is_public, "{mode:o}");
+    }
+}
+
+/// Goal: a copy has what was read and nothing else. Method: a host with words on its command line that do not
+/// matter; the whole copy.
+#[test]
+fn a_copy_has_no_more_than_was_read() {
+    let copy = copied("whole", 0o644);
+    let file = |text: &str| CopiedEntry::File { bytes: text.as_bytes().to_vec(), is_public: true };
+    let files: Vec<_> = copy.entries().filter(|(_, entry)| **entry != CopiedEntry::Folder).collect();
+    let (line, release) = (file("isolcpus=domain,1"), file("6.12.1"));
+    assert_eq!(files, [("proc/cmdline", &line), ("proc/sys/kernel/osrelease", &release)]);
 }

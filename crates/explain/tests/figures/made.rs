@@ -2,7 +2,7 @@
 //! the kernel, and several of a kind where a rule names one of them.
 
 use crate::doctor::page;
-use quietcore_explain::{Facts, examine};
+use quietcore_explain::{Facts, Finding, examine};
 use std::fs;
 
 /// The facts of a host that has these files only, besides CPUs 0 to 7.
@@ -288,7 +288,7 @@ fn settings_of_machines_are_judged() {
                 found += &format!("{row}: {value}\n");
             }
         }
-        let told = ["nothing-isolated", "isolated-keeps-tick", "skew-tick"];
+        let told = ["nothing-isolated", "timer-owners", "isolated-keeps-tick", "skew-tick"];
         for finding in examination.findings.iter().filter(|finding| !told.contains(&finding.id)) {
             let change = finding.change.replace('\n', "\n    ");
             found += &format!("{} {}\n  {}\n  > {change}\n", finding.severity, finding.id, finding.what);
@@ -368,4 +368,308 @@ fn several_of_a_kind_are_told_apart() {
         ("proc/irq/6/effective_affinity_list", "3"),
     ];
     insta::assert_snapshot!("quotas-v1", page(&examine(&facts("v1", &v1))));
+}
+
+/// The finding `id` of a host of these files.
+fn found(id: &str, files: &[(&str, &str)]) -> Option<Finding> {
+    examine(&facts(id, files)).findings.into_iter().find(|finding| finding.id == id)
+}
+
+/// Goal: only a frequency that follows the load of an isolated CPU is told. Method: governors and preferences
+/// of an isolated CPU beside a housekeeping CPU that has another one.
+#[test]
+fn a_frequency_that_follows_the_load_is_told() {
+    let governor = "sys/devices/system/cpu/cpu2/cpufreq/scaling_governor";
+    let preference = "sys/devices/system/cpu/cpu2/cpufreq/energy_performance_preference";
+    let other = ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "ondemand");
+    let told = |files: &[(&str, &str)]| found("cpu-frequency", files).map(|one| (one.what, one.change));
+    assert_eq!(told(&[ISOLATED, other]), None);
+    assert_eq!(told(&[ISOLATED, other, (governor, "performance")]), None);
+    assert_eq!(told(&[ISOLATED, other, (governor, "performance"), (preference, "performance")]), None);
+    assert_eq!(told(&[other, (governor, "ondemand")]), None, "it is not isolated");
+    for (files, choice, change) in [
+        (&[(governor, "schedutil")][..], "schedutil", "$ cpupower -c 2 frequency-set -g performance"),
+        (
+            &[(governor, "powersave"), (preference, "performance")],
+            "powersave (performance)",
+            "$ cpupower -c 2 frequency-set -g performance",
+        ),
+        (
+            &[(governor, "performance"), (preference, "128")],
+            "performance (128)",
+            "$ echo performance > /sys/devices/system/cpu/cpu2/cpufreq/energy_performance_preference\n\
+             Likewise for the other CPUs.",
+        ),
+    ] {
+        let what = format!("The frequency of isolated CPU 2 follows the load there: {choice} on CPU 2.");
+        assert_eq!(told(&[&[ISOLATED, other], files].concat()), Some((what, change.to_owned())));
+    }
+}
+
+/// Goal: irqbalance is a finding where it does not spare an isolated CPU, and nowhere else. Method: CPUs
+/// isolated at boot, by nohz_full and by a partition, with and without irqbalance and settings of its own.
+#[test]
+fn irqbalance_is_told_what_it_does_not_spare() {
+    let runs = ("proc/9/comm", "irqbalance");
+    let settings = |line| ("etc/default/irqbalance", line);
+    let partition =
+        [CGROUPS, ("cg/a/cpuset.cpus.partition", "isolated"), ("cg/a/cpuset.cpus.effective", "5")];
+    let told = |files: &[(&str, &str)]| found("irqbalance-on-isolated", files).map(|one| one.what);
+    let open = |cpus: &str| Some(format!("irqbalance may move interrupts to isolated {cpus}."));
+    let boot = [ISOLATED, (NOHZ_FULL, "3-4"), runs];
+    assert_eq!(told(&boot), None, "it spares them by itself");
+    assert_eq!(told(&[&boot[..], &[settings("IRQBALANCE_BANNED_CPULIST=2-7")]].concat()), None);
+    assert_eq!(told(&[&boot[..], &[settings("IRQBALANCE_BANNED_CPUS=8")]].concat()), open("CPUs 2,4"));
+    assert_eq!(told(&[&boot[..], &[settings("IRQBALANCE_BANNED_CPUS=x")]].concat()), None, "who knows");
+    assert_eq!(told(&[&partition[..], &[runs]].concat()), open("CPU 5"));
+    assert_eq!(told(&[&partition[..], &[("proc/1/comm", "init")]].concat()), None, "it does not run");
+    assert_eq!(told(&partition), None, "processes are not shown");
+    let all = [(SHOWN, ""), (NOHZ_FULL, "0-7"), settings("IRQBALANCE_BANNED_CPUS=1"), runs];
+    assert_eq!(told(&all), None, "no CPU is left to move them to");
+}
+
+/// Goal: in a container the processes are its own, so it is not known that irqbalance does not run; where it
+/// is among them it runs. Method: the row of each.
+#[test]
+fn a_container_does_not_show_irqbalance() {
+    let container = ("run/.containerenv", "");
+    for (files, expected) in [
+        (&[("proc/1/comm", "init")][..], "irqbalance does not run"),
+        (&[("proc/1/comm", "init"), container], "whether irqbalance runs is unknown"),
+        (&[("proc/1/comm", "irqbalance"), container], "irqbalance runs, and spares no CPU"),
+        (
+            &[("proc/1/comm", "irqbalance"), ("etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=x")],
+            "irqbalance runs; which CPUs it spares is unknown",
+        ),
+    ] {
+        let row = examine(&facts("container", files)).summary.into_iter().find(|row| row.0 == "interrupts");
+        assert_eq!(row, Some(("interrupts", format!("unknown; {expected}"))), "{files:?}");
+    }
+}
+
+/// Goal: what is said of interrupts on isolated CPUs is right for handlers in threads. Method: the same host
+/// without, with threadirqs, and with PREEMPT_RT by its own word and by its name.
+#[test]
+fn threads_of_handlers_are_told() {
+    let irq = [ISOLATED, ("proc/irq/7/nic/x", ""), ("proc/irq/7/smp_affinity_list", "2")];
+    for (file, in_threads) in [
+        (("proc/cmdline", "quiet"), false),
+        (("proc/cmdline", "threadirqs"), true),
+        ((REALTIME, "1"), true),
+        ((REALTIME, "0"), false),
+        (("proc/sys/kernel/osrelease", "6.1.0-rt7"), true),
+    ] {
+        let one = found("irq-on-isolated", &[&irq[..], &[file]].concat()).expect("CPU 2 has it");
+        assert_eq!(one.why.contains("handlers run in threads (irq/NUMBER-NAME"), in_threads, "{file:?}");
+        assert_eq!(one.verify.ends_with("; ps -eLo psr,cls,rtprio,comm | grep irq/"), in_threads, "{file:?}");
+    }
+}
+
+/// Goal: polling for RCU callbacks is proposed where it is of use: with PREEMPT_RT, on isolated CPUs whose
+/// callbacks are offloaded. Method: one of these missing at a time.
+#[test]
+fn polling_for_callbacks_is_proposed_where_it_is_of_use() {
+    let line = |line| ("proc/cmdline", line);
+    let told = |files: &[(&str, &str)]| found("rcu-nocb-poll", files).map(|one| one.what);
+    let what = |cpus: &str| {
+        Some(format!("The threads that run RCU callbacks of isolated {cpus} are woken from there."))
+    };
+    let realtime = (REALTIME, "1");
+    assert_eq!(told(&[realtime, ISOLATED, line("rcu_nocbs=0-2")]), what("CPU 2"));
+    assert_eq!(told(&[realtime, ISOLATED, line("rcu_nocbs=0"), (NOHZ_FULL, "3-4")]), what("CPUs 3-4"));
+    assert_eq!(told(&[realtime, ISOLATED, line("rcu_nocbs=0-2 rcu_nocb_poll")]), None);
+    assert_eq!(told(&[realtime, ISOLATED, line("quiet")]), None);
+    assert_eq!(told(&[realtime, line("rcu_nocbs=0-2")]), None);
+    assert_eq!(told(&[ISOLATED, line("rcu_nocbs=0-2")]), None);
+    assert_eq!(told(&[realtime, (NOHZ_FULL, "0-7")]), None, "no housekeeping CPU");
+}
+
+/// Goal: where nothing is isolated, who has the timers is said as the kernel's version and setting have it.
+/// Method: each, with counts and without.
+#[test]
+fn owners_of_timers_are_told_by_version() {
+    let migration = |value| ("proc/sys/kernel/timer_migration", value);
+    let release = |release| ("proc/sys/kernel/osrelease", release);
+    let softirqs = ("proc/softirqs", " CPU0 CPU1 CPU2 CPU3\n TIMER: 5 9 0 5\n");
+    let told = |files: &[(&str, &str)]| found("timer-owners", files).map(|one| one.what);
+    let groups = [
+        ("sys/devices/system/cpu/online", "0-7"),
+        ("sys/devices/system/node/node0/cpulist", "0-3"),
+        ("sys/devices/system/node/node1/cpulist", "4-7"),
+    ];
+    let own = "Each timer belongs to the CPU that armed it";
+    let pushed = "; an idle CPU hands it to the nearest busy one when it arms it.";
+    let pulled = "; while that is idle, a busy CPU of its group of eight runs it (groups: 0-3, 4-7).";
+    let counts = " Most TIMER softirqs since boot: CPU 1: 9, CPU 0: 5, CPU 3: 5 of 19.";
+    for (files, expected) in [
+        (&[release("6.8.12"), migration("0")][..], format!("{own} and runs there.")),
+        (&[release("6.8.12"), migration("1")], format!("{own} and runs there{pushed}")),
+        (&[release("6.8.12"), softirqs], format!("{own} and runs there{pushed}{counts}")),
+        (&[&groups[..], &[release("6.9.0"), migration("0")]].concat(), format!("{own}{pulled}")),
+        (&[&groups[..], &[release("7.0.0"), softirqs]].concat(), format!("{own}{pulled}{counts}")),
+    ] {
+        assert_eq!(told(files), Some(expected), "{files:?}");
+    }
+    assert_eq!(told(&[softirqs]), None, "the kernel is not known");
+    assert_eq!(told(&[release("6.9.0"), ISOLATED]), None);
+}
+
+/// The JSON of the host below.
+fn data_of_that_host() -> serde_json::Value {
+    serde_json::json!({
+        "kernel": "6.12.9",
+        "hz": 300,
+        "preempt_rt": true,
+        "timers": "pull",
+        "timer_migration": 0,
+        "possible": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+        "online": [0, 1, 2, 3, 4, 5, 6, 7],
+        "nodes": [{"node": 4, "cpus": [0, 1, 2, 3, 4, 5]}, {"node": 7, "cpus": [6, 7]}],
+        "threads_per_core": 3,
+        "isolated": [1, 2, 5],
+        "isolated_by": {"isolcpus": [1, 2], "partitions": [5], "v1_cpusets": []},
+        "nohz_full": [2, 3],
+        "housekeeping": [0, 4, 6, 7],
+        "affinity": [4, 5],
+        "virtual_machine": "QEMU",
+        "container": "podman",
+        "clocksource": "tsc",
+        "frequency": [
+            {"cpus": [2], "governor": "powersave", "preference": "power"},
+            {"cpus": [3], "governor": "schedutil", "preference": null},
+        ],
+        "threaded_interrupts": true,
+        "irqbalance": {"runs": true, "spared": [7]},
+        "tuned_profile": "realtime",
+        "smi_count": 17,
+        "cgroup": {
+            "version": 2,
+            "own": "/a",
+            "quotas": [{"path": "/cg/a/cpu.max", "quota_us": 70, "period_us": 100}],
+            "partitions": [
+                {"path": "/cg/b/cpuset.cpus.partition", "state": "isolated", "cpus": [5]},
+                {"path": "/cg/c/cpuset.cpus.partition", "state": "root invalid (x\u{fffd})", "cpus": null},
+            ],
+        },
+    })
+}
+
+/// Goal: every key of the JSON has its own fact. Method: a host on which no two are alike, as JSON.
+#[test]
+fn a_host_is_data() {
+    let cpu = |cpu: u32, file: &str| format!("sys/devices/system/cpu/cpu{cpu}/{file}");
+    let [governor, preference, other, threads] = [
+        cpu(2, "cpufreq/scaling_governor"),
+        cpu(2, "cpufreq/energy_performance_preference"),
+        cpu(3, "cpufreq/scaling_governor"),
+        cpu(0, "topology/thread_siblings_list"),
+    ];
+    let mut registers = "\0".repeat(0x34);
+    registers.push_str("\u{11}\0\0\0\0\0\0\0");
+    let files = [
+        ("proc/sys/kernel/osrelease", "6.12.9"),
+        ("boot/config-6.12.9", "CONFIG_HZ=300\n"),
+        (REALTIME, "1"),
+        ("proc/sys/kernel/timer_migration", "0"),
+        ("proc/cmdline", "isolcpus=domain,1-2"),
+        (POSSIBLE, "0-9"),
+        (ONLINE, "0-7"),
+        (SHOWN, "1-2"),
+        (NOHZ_FULL, "2-3"),
+        (threads.as_str(), "0,4,6"),
+        ("sys/devices/system/node/node4/cpulist", "0-5"),
+        ("sys/devices/system/node/node7/cpulist", "6-7"),
+        ("proc/self/status", "Cpus_allowed_list: 4-5"),
+        (CPUINFO, "vendor_id: GenuineIntel\nflags: fpu hypervisor"),
+        (VENDOR, "QEMU"),
+        ("run/.containerenv", ""),
+        (CLOCK, "tsc"),
+        (governor.as_str(), "powersave"),
+        (preference.as_str(), "power"),
+        (other.as_str(), "schedutil"),
+        ("proc/8/comm", "irqbalance"),
+        ("etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=7"),
+        ("etc/tuned/active_profile", "realtime"),
+        ("dev/cpu/0/msr", registers.as_str()),
+        CGROUPS,
+        (CGROUP, "0::/a"),
+        ("cg/a/cpu.max", "70 100"),
+        ("cg/b/cpuset.cpus.partition", "isolated"),
+        ("cg/b/cpuset.cpus.effective", "5"),
+        ("cg/c/cpuset.cpus.partition", "root invalid (x\u{1b})"),
+    ];
+    let host = examine(&facts("data", &files)).host;
+    assert_eq!(serde_json::to_value(&host).expect("JSON"), data_of_that_host());
+}
+
+/// Goal: what a host does not say is null, and not empty or 0. Method: a host that says nothing, as JSON.
+#[test]
+fn what_is_not_known_is_null() {
+    let json = serde_json::to_value(examine(&Facts::default()).host).expect("JSON");
+    let known: Vec<String> = json
+        .as_object()
+        .expect("an object")
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| format!("{key} {value}"))
+        .collect();
+    let expected = [
+        r#"cgroup {"own":null,"partitions":[],"quotas":[],"version":null}"#,
+        "frequency []",
+        r#"irqbalance {"runs":null,"spared":null}"#,
+        r#"isolated_by {"isolcpus":[],"partitions":[],"v1_cpusets":[]}"#,
+        "nodes []",
+    ];
+    assert_eq!(known, expected);
+}
+
+/// Goal: what is there and empty is not unknown. Method: a host that isolates nothing, as JSON.
+#[test]
+fn what_is_empty_is_known() {
+    let files = [
+        ("proc/sys/kernel/osrelease", "6.19.0"),
+        ("proc/cmdline", "quiet"),
+        (SHOWN, ""),
+        (NOHZ_FULL, "(null)"),
+    ];
+    let host = examine(&facts("empty", &files)).host;
+    assert_eq!((host.isolated, host.nohz_full), (Some(vec![]), Some(vec![])));
+    assert_eq!(host.housekeeping.map(|cpus| cpus.len()), Some(8));
+    assert_eq!((host.preempt_rt, host.threaded_interrupts), (Some(false), Some(false)));
+    assert_eq!((host.timers, host.threads_per_core), (Some("pull-excludes-isolated"), Some(1)));
+}
+
+/// Goal: a hierarchy that is mounted several times is read where it is there. Method: an isolated partition,
+/// and a quota and cpusets of the first version, of which a copy has the second place, the first, both and
+/// none.
+#[test]
+fn a_mount_that_a_copy_lacks_hides_nothing() {
+    let mounts = "a /gone cgroup2 rw 0 0\nb /here cgroup2 rw 0 0\n";
+    let partition = |place: &str, cpus| {
+        let file = |name: &str| format!("{place}/a/cpuset.cpus.{name}");
+        [(file("partition"), "isolated"), (file("effective"), cpus)]
+    };
+    let (gone, here) = (partition("gone", "1"), partition("here", "5-6"));
+    for (files, isolated) in
+        [(&here[..], "5-6"), (&gone, "1"), (&[gone.clone(), here.clone()].concat(), "1"), (&[], "")]
+    {
+        let files = files.iter().map(|(path, text)| (path.as_str(), *text));
+        let files: Vec<_> = [("proc/self/mounts", mounts), (SHOWN, "")].into_iter().chain(files).collect();
+        let facts = facts("mounts", &files);
+        assert_eq!(facts.domain_isolated().to_string(), isolated, "{files:?}");
+        let told = examine(&facts).findings.iter().any(|finding| finding.id == "nothing-isolated");
+        assert_eq!(told, isolated.is_empty(), "{files:?}");
+    }
+    let old = [
+        ("proc/self/mounts", "x /gone cgroup rw,cpu,cpuset 0 0\nx /set cgroup rw,cpu,cpuset 0 0\n"),
+        ("proc/self/cgroup", "4:cpu,cpuset:/in\n"),
+        ("set/in/cpu.cfs_quota_us", "300000"),
+        ("set/in/cpu.cfs_period_us", "200000"),
+        ("set/cpuset.cpus", "0-7"),
+        ("set/cpuset.sched_load_balance", "0"),
+        ("set/in/cpuset.cpus", "0-4"),
+    ];
+    let host = examine(&facts("old-mounts", &old)).host;
+    let quotas: Vec<_> = host.cgroup.quotas.iter().map(|quota| quota.path.as_str()).collect();
+    assert_eq!((quotas, host.isolated_by.v1_cpusets), (vec!["/set/in/cpu.cfs_quota_us"], vec![5, 6, 7]));
 }
