@@ -172,7 +172,7 @@ class Header:
 
     def read(self, line):
         """Takes one line that is not an event."""
-        match = re.match(r"^# cpus: possible (\d[\d,-]*?),?\s", line)
+        match = re.match(r"^# cpus: possible (\d[\d,-]*?),?(?:[\s;]|$)", line)
         if match:
             self.possible = parse_cpu_list(match.group(1))
         match = re.match(r"^# isolated: ([^;\s]*)(?:; nohz_full: (\S+))?", line)

@@ -8,8 +8,10 @@ Needs the packages of requirements.txt: the schema is theirs, not ours. What mus
 - FILE is a `Trace` message, with at least one track event, and no field that the schema does not know;
 - a track event has a timestamp, a sequence id, and a track that an earlier packet described;
 - a track has a name and, if it names a parent, that track was described too;
-- per track, timestamps never go back, every end has its beginning, and no slice is left open;
-- a beginning or an instant has a name, inline or interned earlier on its sequence, and not empty.
+- on a track with slices timestamps never go back, every end has its beginning, and no slice is left open;
+- a beginning or an instant has a name, inline or interned earlier on its sequence, and not empty;
+- a flow begins once, on an instant, and ends once, later in the file and no earlier in time, on another
+track.
 
 Prints the counts as JSON and exits 0, or one sentence and exits 1.
 """
@@ -57,6 +59,8 @@ class Track:
         self.name = name
         self.last = 0
         self.open = 0
+        self.has_slices = False
+        self.back = ""  # where its time went back, if it did
 
 
 class Checker:
@@ -67,7 +71,9 @@ class Checker:
         self.parents = {}  # uuid -> where it was asked for
         self.interned = {}  # (sequence, kind, iid) -> name
         self.cleared = set()  # sequences whose incremental state was begun
-        self.counts = {"packets": 0, "tracks": 0, "slices": 0, "instants": 0, "counters": 0}
+        self.flows = {}  # number -> (track, time) of its beginning
+        self.ended = set()  # flows that ended
+        self.counts = {"packets": 0, "tracks": 0, "slices": 0, "instants": 0, "counters": 0, "flows": 0}
 
     def packet(self, packet, where):
         """One packet; `where` names it in an error."""
@@ -111,10 +117,14 @@ class Checker:
         track = self.tracks.get(event.track_uuid) if event.HasField("track_uuid") else None
         if track is None:
             raise SchemaError(f"{where}: the track {event.track_uuid} was not described before")
-        if packet.timestamp < track.last:
-            raise SchemaError(
+        if packet.timestamp < track.last and not track.back:
+            track.back = (
                 f"{where}: on track '{track.name}' the time goes back from {track.last} to {packet.timestamp}"
             )
+        if event.type in (EVENT.TYPE_SLICE_BEGIN, EVENT.TYPE_SLICE_END):
+            track.has_slices = True
+        if track.has_slices and track.back:
+            raise SchemaError(track.back)
         track.last = packet.timestamp
         if event.type == EVENT.TYPE_SLICE_BEGIN:
             track.open += 1
@@ -133,6 +143,31 @@ class Checker:
             raise SchemaError(f"{where}: a track event without a type")
         for note in event.debug_annotations:
             self.name_of(packet, note.name, note.name_iid, "debug_annotation_names", where)
+        self.flow(packet, where)
+
+    def flow(self, packet, where):
+        """Arrows begin or end at an event."""
+        event = packet.track_event
+        for number in event.flow_ids:
+            if number in self.flows:
+                raise SchemaError(f"{where}: flow {number} begins twice")
+            if event.type != EVENT.TYPE_INSTANT:
+                raise SchemaError(f"{where}: flow {number} begins at what is no instant")
+            self.flows[number] = (event.track_uuid, packet.timestamp)
+            self.counts["flows"] += 1
+        for number in event.terminating_flow_ids:
+            if number not in self.flows:
+                raise SchemaError(f"{where}: flow {number} ends that did not begin")
+            if number in self.ended:
+                raise SchemaError(f"{where}: flow {number} ends twice")
+            if event.type not in (EVENT.TYPE_SLICE_BEGIN, EVENT.TYPE_INSTANT):
+                raise SchemaError(f"{where}: flow {number} ends where nothing begins")
+            track, time = self.flows[number]
+            if packet.timestamp < time:
+                raise SchemaError(f"{where}: flow {number} goes back from {time} to {packet.timestamp}")
+            if event.track_uuid == track:
+                raise SchemaError(f"{where}: flow {number} stays on track {track}")
+            self.ended.add(number)
 
     def event_name(self, packet, where):
         event = packet.track_event
@@ -158,6 +193,9 @@ class Checker:
         for track in self.tracks.values():
             if track.open:
                 raise SchemaError(f"on track '{track.name}' {track.open} slice(s) never end")
+        for number in self.flows:
+            if number not in self.ended:
+                raise SchemaError(f"flow {number} never ends")
         if not self.counts["slices"] and not self.counts["instants"]:
             raise SchemaError("the trace has no slice and no instant")
         return self.counts

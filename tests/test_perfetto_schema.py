@@ -12,8 +12,12 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import perfetto_schema as ps  # noqa: E402
 
 
+FLOW = 1 << 63
+
+
 def good():
-    """One track with a slice, with an inline and an interned name, and an instant."""
+    """A track with a slice, with an inline and an interned name, and an instant; and an earlier cause of the
+    slice, with an arrow."""
     trace = ps.schema.Trace()
     track = trace.packet.add(trusted_packet_sequence_id=1, sequence_flags=1)
     track.track_descriptor.uuid = 7
@@ -29,6 +33,19 @@ def good():
             packet.track_event.name = name
         if iid:
             packet.track_event.name_iid = iid
+    causes = trace.packet.add(trusted_packet_sequence_id=1)
+    causes.track_descriptor.uuid = 9
+    causes.track_descriptor.name = "causes"
+    cause = trace.packet.add(trusted_packet_sequence_id=1, timestamp=3)
+    cause.track_event.track_uuid = 9
+    cause.track_event.type = ps.EVENT.TYPE_INSTANT
+    cause.track_event.name = "arm process_timeout"
+    cause.track_event.flow_ids.append(FLOW)
+    effect = trace.packet.add(trusted_packet_sequence_id=1, timestamp=9)
+    effect.track_event.track_uuid = 7
+    effect.track_event.type = ps.EVENT.TYPE_INSTANT
+    effect.track_event.name = "pull"
+    effect.track_event.terminating_flow_ids.append(FLOW)
     return trace
 
 
@@ -41,7 +58,7 @@ class Schema(unittest.TestCase):
             ps.check(trace.SerializeToString())
 
     def test_good_trace(self):
-        want = {"packets": 5, "tracks": 1, "slices": 1, "instants": 1, "counters": 0}
+        want = {"packets": 8, "tracks": 2, "slices": 1, "instants": 3, "counters": 0, "flows": 1}
         self.assertEqual(ps.check(good().SerializeToString()), want)
 
     def test_bytes(self):
@@ -50,7 +67,7 @@ class Schema(unittest.TestCase):
             ps.check(whole[:-1])
         with self.assertRaisesRegex(ps.SchemaError, "no slice"):
             ps.check(b"")
-        with self.assertRaisesRegex(ps.SchemaError, r"packet\[5\]: field number 262143"):
+        with self.assertRaisesRegex(ps.SchemaError, r"packet\[8\]: field number 262143"):
             ps.check(whole + b"\x0a\x04\xfa\xff\x7f\x00")
 
     def test_events(self):
@@ -60,6 +77,41 @@ class Schema(unittest.TestCase):
         self.refused(lambda p: setattr(p[2].track_event, "track_uuid", 8), "not described")
         self.refused(lambda p: p[2].track_event.ClearField("type"), "without a type")
         self.refused(lambda p: setattr(p[3], "timestamp", 4), "time goes back from 5 to 4")
+
+    def test_time_of_instants(self):
+        """On a track without slices the order of the file is free, unless a slice follows."""
+        trace = good()
+        early = trace.packet.add(trusted_packet_sequence_id=1, timestamp=1)
+        early.track_event.MergeFrom(trace.packet[6].track_event)
+        early.track_event.ClearField("flow_ids")
+        self.assertEqual(ps.check(trace.SerializeToString())["instants"], 4)
+        late = trace.packet.add(trusted_packet_sequence_id=1, timestamp=2)
+        late.track_event.MergeFrom(early.track_event)
+        late.track_event.type = ps.EVENT.TYPE_SLICE_BEGIN
+        with self.assertRaisesRegex(ps.SchemaError, "'causes' the time goes back from 3 to 1"):
+            ps.check(trace.SerializeToString())
+
+    def test_flows(self):
+        again = ps.schema.TrackEvent(flow_ids=[FLOW])
+        self.refused(lambda p: p[4].track_event.MergeFrom(again), "begins twice")
+        self.refused(lambda p: p[7].track_event.MergeFrom(again), "begins twice")
+        self.refused(lambda p: p.pop(6), "ends that did not begin")
+        self.refused(lambda p: p.pop(7), f"flow {FLOW} never ends")
+        self.refused(lambda p: p[7].track_event.terminating_flow_ids.append(FLOW), "ends twice")
+        self.refused(lambda p: setattr(p[6], "timestamp", 10), "goes back from 10 to 9")
+        self.refused(lambda p: setattr(p[7].track_event, "track_uuid", 9), "stays on track 9")
+        begins = ps.schema.TrackEvent(flow_ids=[8])
+        self.refused(lambda p: p[2].track_event.MergeFrom(begins), "no instant")
+
+        def to_the_end(packets):
+            packets[7].track_event.type = ps.EVENT.TYPE_SLICE_BEGIN
+            packets[7].track_event.ClearField("terminating_flow_ids")
+            end = packets.add(trusted_packet_sequence_id=1, timestamp=9).track_event
+            end.track_uuid = 7
+            end.type = ps.EVENT.TYPE_SLICE_END
+            end.terminating_flow_ids.append(FLOW)
+
+        self.refused(to_the_end, "ends where nothing begins")
 
     def test_slices(self):
         self.refused(lambda p: p.pop(2), "did not begin")

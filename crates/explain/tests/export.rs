@@ -50,6 +50,7 @@ fn a_pulled_timer_is_a_slice_and_a_pull() {
     assert_eq!(
         lines,
         [
+            "CPU 0/causes 1000000000 i arm f",
             "CPU 1/pulls 1000010000 i pull f from CPU 2",
             "CPU 1/timers 1000010000 B f",
             "CPU 1/timers 1000015000 E f",
@@ -59,8 +60,9 @@ fn a_pulled_timer_is_a_slice_and_a_pull() {
     );
     let note = |name: &str, value| (name.to_owned(), value);
     let notes = BTreeMap::from([note("armed_cpu", 0), note("base_cpu", 2), note("line", 2)]);
-    assert_eq!((&shown[0].notes, &shown[1].notes), (&notes, &notes));
-    assert_eq!(shown[3].notes, BTreeMap::from([note("line", 4)]), "its start is not in the input");
+    assert_eq!((&shown[1].notes, &shown[2].notes), (&notes, &notes));
+    assert_eq!(shown[2].cause.as_deref(), Some("CPU 0/causes 1000000000 arm f"));
+    assert_eq!(shown[4].notes, BTreeMap::from([note("line", 4)]), "its start is not in the input");
 }
 
 /// Goal: without exits a callback has no length. Method: the next entry comes a second later.
@@ -71,7 +73,8 @@ fn callbacks_without_exits_are_instants() {
         "b-2 [002] 1.000010: timer_expire_entry: timer=01 function=f now=9 baseclk=9",
         "b-2 [002] 2.000000: timer_expire_entry: timer=02 function=g now=9 baseclk=9",
     ]);
-    assert_eq!(lines, ["CPU 2/timers 1000010000 i f", "CPU 2/timers 2000000000 i g"]);
+    let cause = "CPU 0/causes 1000000000 i arm f";
+    assert_eq!(lines, [cause, "CPU 2/timers 1000010000 i f", "CPU 2/timers 2000000000 i g"]);
 }
 
 /// Goal: what still runs at the end is closed there. Method: a softirq, a timer in it, and an
@@ -167,8 +170,9 @@ fn a_hostile_order_stays_balanced() {
     );
 }
 
-/// Goal: any order of any events gives a file that reads back. Method: 20,000 events of four
-/// identities on three CPUs, drawn by a fixed generator, into tables of two entries.
+/// Goal: any order of any events gives a file that reads back. Method: 60,000 events of four
+/// identities on three CPUs, drawn by a fixed generator, into tables of two entries, with marks of lost
+/// events.
 #[test]
 fn any_order_reads_back() {
     let mut state = 1u64;
@@ -177,22 +181,37 @@ fn any_order_reads_back() {
         (state >> 33) % below
     };
     let mut text = String::new();
-    for _ in 0..20_000 {
+    for _ in 0..60_000 {
         let (pid, cpu, at, id) = (draw(2) + 1, draw(3), draw(1000), draw(4));
-        let event = match draw(8) {
+        let step = ["entry", "exit"][draw(2) as usize];
+        let event = match draw(16) {
             0 => format!("timer_start: timer={id} function=f expires=9 [timeout=1] cpu=1 idx=1 flags="),
             1 => format!("timer_expire_entry: timer={id} function=f now=9 baseclk=9"),
             2 => format!("timer_expire_exit: timer={id}"),
             3 | 4 => format!("hrtimer_expire_entry: hrtimer={id} function=h now=1"),
             5 => format!("hrtimer_expire_exit: hrtimer={id}"),
-            6 => format!("softirq_entry: vec={} [action=X]", 7 + id),
-            _ => format!("softirq_exit: vec={} [action=X]", 7 + id),
+            6 | 7 => format!("softirq_{step}: vec={} [action=X]", 7 + id),
+            8 => format!("hrtimer_start: hrtimer={id} function=h expires=1 softexpires=1 mode=ABS"),
+            9 => format!("ipi_send_cpu: cpu={} callsite=a+0x1/0x2 callback=0x{id}", draw(3)),
+            10 => format!("ipi_raise: target_mask=0000000{} (Function call interrupts)", draw(8)),
+            11 => format!("{}_{step}: vector=9", ["reschedule", "call_function_single"][id as usize % 2]),
+            12 => format!("ipi_{step}: (Function call interrupts)"),
+            13 => format!("workqueue_queue_work: work struct={id} function=f workqueue=e req_cpu=0 cpu=0"),
+            14 => format!("workqueue_execute_start: work struct {id}: function f"),
+            15 if id == 0 => format!("irq_handler_{step}: irq={id} name=n ret=handled"),
+            15 if id == 1 => {
+                text += &format!("CPU:{cpu} [LOST 3 EVENTS]\n");
+                continue;
+            }
+            _ => format!("workqueue_execute_end: work struct {id}"),
         };
         text += &format!("a-{pid} [00{cpu}] 1.{at:06}: {event}\n");
     }
     let shown = decode(&write(text.as_bytes(), PerfettoWriter::with_identities_max(Vec::new(), 2)));
     let slices = shown.iter().filter(|event| event.kind == 'B').count();
     assert!(slices > 1000, "only {slices} slices: the generator tests nothing");
+    let arrows = shown.iter().filter(|event| event.cause.is_some()).count();
+    assert!(arrows > 100, "only {arrows} arrows: the generator tests nothing");
 }
 
 /// Goal: the output's errors come back, at whichever call they happen.
@@ -248,14 +267,13 @@ fn the_isolation_recording_agrees_with_its_report() {
         assert_eq!(count(&shown, &format!("CPU {cpu}/pulls"), &['i']), *pulls, "CPU {cpu}");
     }
     let isolated: CpuSet = "1-7,9-15".parse().expect("a list");
-    let foreign_pulls = shown.iter().filter(|event| {
+    let foreign_pulls = shown.iter().filter(|event| event.track.ends_with("/pulls")).filter(|event| {
         let cpu = event.track.split(['/', ' ']).nth(1).and_then(|cpu| cpu.parse().ok());
         let cpu = quietcore_core::CpuId::new(cpu.expect("CPU N/...")).expect("in range");
         let armed = quietcore_core::CpuId::new(event.notes["armed_cpu"]).expect("in range");
         isolated.contains(cpu) && !isolated.contains(armed)
     });
-    let pulls: Vec<_> = foreign_pulls.filter(|event| event.track.ends_with("/pulls")).collect();
-    assert_eq!(Some(pulls.len() as u64), report.foreign.pulled);
+    assert_eq!(Some(foreign_pulls.count() as u64), report.foreign.pulled);
 
     let mut text = Vec::new();
     openmetrics(&report, &mut text).expect("memory");
@@ -281,5 +299,21 @@ fn the_detailed_recording_agrees_with_its_report() {
     let timer_softirqs = softirqs.iter().filter(|event| event.name == "TIMER" && event.kind == 'B');
     assert_eq!(Some(timer_softirqs.count() as u64), report.softirq.timer_entries);
     assert_eq!(count(&shown, "", &['B']), count(&shown, "", &['E']));
-    assert_eq!(count(&shown, "", &['i']), count(&shown, "/pulls", &['i']), "all else has its length");
+    let points = count(&shown, "/pulls", &['i']) + count(&shown, "/causes", &['i']);
+    // Of two kinds of interrupts the recording has no exits.
+    let without_exits = shown.iter().filter(|event| {
+        event.kind == 'i' && ["call_function_single", "reschedule"].contains(&event.name.as_str())
+    });
+    let without_exits = without_exits.count() as u64;
+    assert_eq!(without_exits, 1216);
+    assert_eq!(count(&shown, "", &['i']), points + without_exits, "all else has its length");
+    let mut arrows = 0;
+    for event in shown.iter().filter(|event| event.kind == 'B' && event.track.ends_with("timers")) {
+        let armed = event.notes.get("armed_cpu").map(|cpu| format!("CPU {cpu}"));
+        let from = armed.filter(|cpu| !event.track.starts_with(&format!("{cpu}/")));
+        let cause = event.cause.as_ref().and_then(|cause| cause.split('/').next());
+        assert_eq!(cause, from.as_deref(), "{event:?}");
+        arrows += u64::from(cause.is_some());
+    }
+    assert!(arrows > 0, "no timer ran elsewhere");
 }

@@ -36,6 +36,7 @@ mod event;
 mod expansion;
 mod field;
 mod header;
+mod ipi;
 mod kernel;
 mod line;
 mod lines;
@@ -60,6 +61,7 @@ pub use event::{
 pub use expansion::{EXPANSION_MAX, ExpansionExceeded};
 pub use field::Malformed;
 pub use header::Header;
+pub use ipi::IpiKind;
 pub use kernel::{KernelRelease, TimerModel};
 pub use line::{InterruptContext, Task};
 pub use lines::LINE_BYTES_MAX;

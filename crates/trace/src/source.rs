@@ -1,6 +1,8 @@
 //! Where a trace comes from: a file, compressed or not, or standard input.
 
-use crate::binary::{ReadAt, RunningKernel, read_perf_data, read_trace_dat};
+use crate::binary::{
+    ReadAt, RunningKernel, begins_with_packet, read_perf_data, read_perfetto, read_trace_dat,
+};
 use crate::expansion::EXPANSION_MAX;
 #[cfg(feature = "compression")]
 use crate::expansion::{Bounded, FileCompression};
@@ -17,6 +19,8 @@ const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z'];
 const TRACE_DAT_MAGIC: &[u8] = &[0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g'];
 const PERF_DATA_MAGIC: &[u8] = b"PERFILE2";
 const PERF_DATA_BIG_ENDIAN_MAGIC: &[u8] = b"2ELIFREP";
+/// A packet begins, as an empty line of text does.
+const PERFETTO_FIRST: u8 = b'\n';
 const PROBE_BYTES: usize = 10;
 
 const RUNNING: RunningKernel = RunningKernel {
@@ -83,7 +87,8 @@ impl std::error::Error for OpenError {
 }
 
 /// Opens a trace: text; text compressed with gzip, xz or zstd (feature `compression`); a `trace.dat` of
-/// trace-cmd or a `perf.data` of perf. `-` is standard input, where these two cannot be read.
+/// trace-cmd, a `perf.data` of perf or a trace of Perfetto. `-` is standard input, where these three cannot
+/// be read.
 ///
 /// Memory: one buffer, up to 80 MiB more for a compressed input, up to 256 MiB for a binary file. An input
 /// that expands to more than [`EXPANSION_MAX`] times its size is refused while it is read; see
@@ -120,6 +125,9 @@ pub fn open_expanding(path: &Path, expansion_max: u32) -> Result<Box<dyn Read>, 
         if front.starts_with(PERF_DATA_MAGIC) {
             return binary(path, read_perf_data(file, RUNNING));
         }
+        if front[0] == PERFETTO_FIRST && begins_with_packet(&file).map_err(failed)? {
+            return binary(path, Ok(read_perfetto(file, expansion_max)));
+        }
     }
     decompress(path, file, expansion_max)
 }
@@ -146,6 +154,9 @@ pub fn open_bytes(name: &str, bytes: impl Into<Cow<'static, [u8]>>) -> Result<Bo
     }
     if bytes.starts_with(PERF_DATA_MAGIC) {
         return binary(path, read_perf_data(bytes, RUNNING));
+    }
+    if begins_with_packet(&bytes).is_ok_and(|is_perfetto| is_perfetto) {
+        return binary(path, Ok(read_perfetto(bytes, EXPANSION_MAX)));
     }
     decompress(path, Cursor::new(bytes), EXPANSION_MAX)
 }
@@ -190,6 +201,11 @@ fn decompress(
             "a trace.dat in a pipe, and only a file can be read",
             "trace-cmd report -i FILE > trace.txt",
         );
+    }
+    let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    if front.first() == Some(&PERFETTO_FIRST) && !front.iter().all(is_text) {
+        let kind = "a trace of Perfetto in a pipe";
+        return Err(OpenError::NotRead { path: path.to_owned(), kind, remedy: "name its file" });
     }
     let is_compressed = [GZIP_MAGIC, XZ_MAGIC, ZSTD_MAGIC].iter().position(|magic| front.starts_with(magic));
     let whole: Chain<Cursor<Vec<u8>>, _> = Cursor::new(front).chain(source);

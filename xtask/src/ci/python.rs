@@ -3,8 +3,9 @@
 //! `count`: every recording in `recordings/` is explained by the tool and counted by a script that
 //! shares no code with it; all figures must be equal, and each must have a value in some recording. Two of
 //! them are counted once more with marks of lost events between their lines.
-//! `perfetto`: what the tool writes for Perfetto is read with the published schema. Both first run the
-//! scripts' own tests: a check that cannot fail shows nothing.
+//! `perfetto`: what the tool writes for Perfetto is read with the published schema, and what is written with
+//! that schema is read by the tool. Both first run the scripts' own tests: a check that cannot fail shows
+//! nothing.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -153,7 +154,9 @@ pub(super) fn perfetto(workspace: &Workspace, _: &CiOptions) -> Result<(), Failu
         println!("{name}:");
         run(&mut script, "correct what `explain --perfetto` writes")?;
     }
-    Ok(())
+    let mut script = workspace.program(&python);
+    script.args(["-B", "tests/perfetto_input.py"]).arg(&quietcore);
+    run(&mut script, "correct what `quietcore cat` reads of Perfetto's traces")
 }
 
 /// An empty folder of our own below cargo's.

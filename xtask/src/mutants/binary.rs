@@ -12,6 +12,7 @@ const PARSER: &str = "crates/trace/src/binary/expression_parser.rs";
 const PRINT: &str = "crates/trace/src/binary/print.rs";
 const NAMES: &str = "crates/trace/src/binary/names.rs";
 const PERF: &str = "crates/trace/src/binary/perf/mod.rs";
+const PERFETTO: &str = "crates/trace/src/binary/perfetto/mod.rs";
 
 pub(super) const BINARY: &[Mutant] = &[
     Mutant {
@@ -189,6 +190,30 @@ pub(super) const BINARY: &[Mutant] = &[
         right: "counts.read + counts.left != of(*cpu)",
         wrong: "counts.read + counts.left < of(*cpu)",
         killers: &[Test(CommandUnits, "live::tests::events_that_were_not_seen_are_told")],
+    },
+    Mutant {
+        name: "perfetto-in-file-order",
+        rule: "events of Perfetto's packets come in the order of their times",
+        file: PERFETTO,
+        right: "self.items.insert((at, self.count), (cpu, item));",
+        wrong: "self.items.insert((at & 0, self.count), (cpu, item));",
+        killers: &[Test(TraceUnits, "binary::perfetto::tests::events_are_the_kernels_lines")],
+    },
+    Mutant {
+        name: "perfetto-known-after-loss",
+        rule: "after lost events it is not known which task ran before a switch",
+        file: PERFETTO,
+        right: "*running = None;",
+        wrong: "let _ = &running;",
+        killers: &[Test(TraceUnits, "binary::perfetto::tests::lost_events_are_marks")],
+    },
+    Mutant {
+        name: "perfetto-distance-is-time",
+        rule: "a time in a column is the distance from the one before",
+        file: "crates/trace/src/binary/perfetto/bundle.rs",
+        right: "self.at = self.at.wrapping_add(row[0]);",
+        wrong: "self.at = row[0];",
+        killers: &[Test(TraceUnits, "binary::perfetto::tests::columns_are_switches_and_wakeups")],
     },
     Mutant {
         name: "halves-forgotten",

@@ -11,6 +11,7 @@ const TOOK: &str = "crates/explain/src/figures/took.rs";
 const IDLE: &str = "crates/explain/src/figures/idle.rs";
 const SERIES: &str = "crates/explain/src/export/openmetrics.rs";
 const TRACKS: &str = "crates/trace/src/perfetto/writer.rs";
+const STARTS: &str = "crates/trace/src/perfetto/starts.rs";
 
 const FIELD: &[Killer] = &[Killer::Test(Suite::Figures, "json::every_field_has_its_value")];
 const MISSING: &[Killer] = &[Killer::Test(Suite::Figures, "json::what_has_no_sample_is_no_number")];
@@ -338,8 +339,8 @@ pub(super) const SLICES: &[Mutant] = &[
     Mutant {
         name: "track-without-arming-cpu",
         rule: "an hrtimer's slice names the CPU that started it",
-        file: TRACKS,
-        right: "self.started.insert(start.hrtimer, record.cpu);",
+        file: STARTS,
+        right: "self.hrtimers.insert(start.hrtimer, point);",
         wrong: "let _ = start;",
         killers: &[Killer::Test(Suite::Figures, "perfetto::every_kind_has_its_notes")],
     },
@@ -350,6 +351,62 @@ pub(super) const SLICES: &[Mutant] = &[
         right: "base_cpu.filter(|&base| base != record.cpu)",
         wrong: "base_cpu",
         killers: &[Killer::Test(Suite::Figures, "perfetto::every_kind_has_its_notes")],
+    },
+    Mutant {
+        name: "arrow-within-a-cpu",
+        rule: "an arrow comes from another CPU",
+        file: TRACKS,
+        right: "from.filter(|from| from.cpu != record.cpu && from.at <= record.at)",
+        wrong: "from.filter(|from| from.at <= record.at)",
+        killers: &[Killer::Test(Suite::Figures, "perfetto::an_arrow_comes_from_the_last_start")],
+    },
+    Mutant {
+        name: "arrow-back-in-time",
+        rule: "no arrow goes back in time",
+        file: TRACKS,
+        right: "from.filter(|from| from.cpu != record.cpu && from.at <= record.at)",
+        wrong: "from.filter(|from| from.cpu != record.cpu)",
+        killers: &[Killer::Test(Suite::Figures, "perfetto::no_arrow_goes_back_in_time")],
+    },
+    Mutant {
+        name: "arrow-the-wrong-way",
+        rule: "an arrow begins at its cause",
+        file: "crates/trace/src/perfetto/packets.rs",
+        right: "let begins = place.track == Track::Causes;",
+        wrong: "let begins = place.track != Track::Causes;",
+        killers: &[Killer::Test(Suite::Figures, "perfetto::each_receiver_has_its_arrow")],
+    },
+    Mutant {
+        name: "arrow-outlasts-losses",
+        rule: "what was started before events were lost has no arrow",
+        file: STARTS,
+        right: "arrived.filter(|sent| sent.from.line > lost)",
+        wrong: "arrived.filter(|sent| sent.from.line > lost * 0)",
+        killers: &[Killer::Test(Suite::Figures, "perfetto::nothing_outlasts_lost_events")],
+    },
+    Mutant {
+        name: "slice-outlasts-losses",
+        rule: "an outer slice ends where events were lost",
+        file: TRACKS,
+        right: "self.end_outer(mark.cpu, mark.at)",
+        wrong: "Ok(())",
+        killers: &[Killer::Test(Suite::Figures, "perfetto::nothing_outlasts_lost_events")],
+    },
+    Mutant {
+        name: "arrow-to-another-kind",
+        rule: "an interrupt has the cause of its kind",
+        file: STARTS,
+        right: "IpiKind::of(interrupt).and_then(|kind| self.arrived(cpu, &[kind]))",
+        wrong: "IpiKind::of(interrupt).and_then(|_| self.arrived(cpu, &[IpiKind::Reschedule]))",
+        killers: &[Killer::Test(Suite::Figures, "perfetto::an_interrupt_has_the_cause_of_its_kind")],
+    },
+    Mutant {
+        name: "work-runs-on",
+        rule: "a work item ends where its worker loses the CPU",
+        file: TRACKS,
+        right: "take_if(|held| held.pid == previous)",
+        wrong: "take_if(|held| held.pid < 0 && previous < 0)",
+        killers: &[Killer::Test(Suite::Figures, "perfetto::a_work_item_ends_where_its_worker_loses_the_cpu")],
     },
 ];
 

@@ -153,7 +153,8 @@ pub(crate) struct ExpansionArgs {
 #[command(group(ArgGroup::new("input").required(true).args(["trace", "live"])))]
 pub(crate) struct ExplainArgs {
     /// A trace: text of tracefs, `trace-cmd report` or `perf script` (or a .gz, .xz, .zst of it), a
-    /// trace.dat, a perf.data; `-` is standard input, @g612-c16-iso a recording of the program
+    /// trace.dat, a perf.data, a Perfetto trace; `-` is standard input, @g612-c16-iso a recording of the
+    /// program
     pub(crate) trace: Option<PathBuf>,
     /// Record the running kernel for this long instead, as 10s, 500ms or 2m (needs root)
     #[arg(long, value_name = "SPAN", value_parser = span)]
@@ -187,7 +188,7 @@ pub(crate) struct ExplainArgs {
     /// Also write the figures as OpenMetrics text (for a textfile collector; replaced atomically)
     #[arg(long, value_name = "FILE")]
     pub(crate) openmetrics: Option<PathBuf>,
-    /// Also write a Perfetto trace: timers, softirqs and pulls per CPU
+    /// Also write a Perfetto trace: timers, interrupts and work per CPU, with arrows from their causes
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
     /// Also write a page for a browser: findings, when, who disturbs whom, for how long
@@ -289,7 +290,7 @@ pub(crate) struct DoctorArgs {
 #[command(after_help = VERIFY_EXIT_CODES)]
 pub(crate) struct VerifyArgs {
     /// A trace: text of tracefs, `trace-cmd report` or `perf script` (or a .gz, .xz, .zst of it), a
-    /// trace.dat, a perf.data; `-` is standard input
+    /// trace.dat, a perf.data, a Perfetto trace; `-` is standard input
     pub(crate) trace: PathBuf,
     #[command(flatten)]
     pub(crate) expansion: ExpansionArgs,
@@ -307,7 +308,7 @@ pub(crate) struct VerifyArgs {
 #[command(group(ArgGroup::new("question").required(true).multiple(true).args(["policy", "exclude", "keep_awake"])))]
 pub(crate) struct WhatIfArgs {
     /// A trace: text of tracefs, `trace-cmd report` or `perf script` (or a .gz, .xz, .zst of it), a
-    /// trace.dat, a perf.data; `-` is standard input
+    /// trace.dat, a perf.data, a Perfetto trace; `-` is standard input
     pub(crate) trace: PathBuf,
     /// Where unpinned timers go [default: as the kernel of the trace placed them]
     #[arg(long, value_name = "POLICY")]

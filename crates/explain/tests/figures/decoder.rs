@@ -1,9 +1,9 @@
 //! A reader of the wire format of Perfetto traces that shares no code with the writer.
 //!
 //! It panics when anything is out of order: a track before its description, an end without a beginning, a
-//! track on which time goes back.
+//! track on which time goes back, but for causes, and an arrow that does not go from one cause to one effect.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One event of a Perfetto trace, its track and names looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub(crate) struct Shown {
     pub(crate) kind: char,
     pub(crate) name: String,
     pub(crate) notes: BTreeMap<String, u64>,
+    /// The other end of the arrow that ends here: where, when and what.
+    pub(crate) cause: Option<String>,
 }
 
 enum Value<'a> {
@@ -61,6 +63,11 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
         let tag = varint(&mut bytes);
         let value = match tag & 7 {
             0 => Value::Number(varint(&mut bytes)),
+            1 => {
+                let (value, rest) = bytes.split_at(8);
+                bytes = rest;
+                Value::Number(u64::from_le_bytes(value.try_into().expect("eight bytes")))
+            }
             2 => {
                 let length = varint(&mut bytes) as usize;
                 let (value, rest) = bytes.split_at(length);
@@ -89,6 +96,9 @@ struct Decoder {
     names: BTreeMap<(u64, u64), String>,
     open: BTreeMap<String, Vec<String>>,
     last: BTreeMap<String, u64>,
+    /// When and what began an arrow that has not ended.
+    arrows: BTreeMap<u64, (u64, String)>,
+    arrows_seen: BTreeSet<u64>,
     shown: Vec<Shown>,
 }
 
@@ -119,7 +129,7 @@ impl Decoder {
         let uuid = one(event, 11).expect("a track").number();
         let track = self.tracks.get(&uuid).expect("a track described earlier").clone();
         let last = self.last.insert(track.clone(), at).unwrap_or(0);
-        assert!(at >= last, "{track}: from {last} back to {at}");
+        assert!(at >= last || track.ends_with("/causes"), "{track}: from {last} back to {at}");
         let interned = one(event, 10).map(|iid| self.names[&(2, iid.number())].clone());
         let mut name = interned.or(one(event, 23).map(Value::text)).unwrap_or_default();
         let open = self.open.entry(track.clone()).or_default();
@@ -139,7 +149,23 @@ impl Decoder {
             let name = self.names[&(3, one(&note, 1).expect("a name").number())].clone();
             (name, one(&note, 3).expect("a value").number())
         });
-        self.shown.push(Shown { track, at, kind, name, notes: notes.collect() });
+        let notes = notes.collect();
+        let cause = self.arrow(event, at, &format!("{track} {at} {name}"));
+        assert_eq!(track.ends_with("/causes"), one(event, 47).is_some(), "{track}: {name}");
+        self.shown.push(Shown { track, at, kind, name, notes, cause });
+    }
+
+    /// What began the arrow that ends at an event; `here` is the event itself.
+    fn arrow(&mut self, event: &[(u64, Value<'_>)], at: u64, here: &str) -> Option<String> {
+        if let Some(begun) = one(event, 47).map(Value::number) {
+            assert!(self.arrows_seen.insert(begun), "{here}: arrow {begun} begins twice");
+            self.arrows.insert(begun, (at, here.to_owned()));
+        }
+        let ended = one(event, 48)?.number();
+        let (since, cause) = self.arrows.remove(&ended).expect("an arrow that has begun");
+        assert!(since <= at, "from {cause} back to {here}");
+        assert_ne!(cause.split('/').next(), here.split('/').next(), "an arrow within a CPU");
+        Some(cause)
     }
 }
 
@@ -155,5 +181,6 @@ pub(crate) fn decode(file: &[u8]) -> Vec<Shown> {
     }
     let open: Vec<_> = decoder.open.iter().filter(|(_, open)| !open.is_empty()).collect();
     assert!(open.is_empty(), "never closed: {open:?}");
+    assert!(decoder.arrows.is_empty(), "without an effect: {:?}", decoder.arrows);
     decoder.shown
 }

@@ -3,9 +3,10 @@
 //! Source: Linux 6.18 Documentation/trace/ftrace.rst (the columns, their letters). Times have nine decimals,
 //! as those of `trace-cmd report -t` do, where tracefs prints six.
 
-use super::format::{CommonFields, EventFormats};
+use super::format::EventFormats;
 use super::names::KernelNames;
 use super::print::one_line;
+use crate::line::Task;
 use quietcore_core::CpuId;
 use std::io::Write;
 
@@ -46,8 +47,9 @@ impl LinePrinter {
             format.learn_tasks(event, names);
         }
         if let Some(common) = formats.common() {
-            write_task(event, common, names, text);
-            write_place(cpu, common.letters(event), text);
+            let pid = common.pid(event);
+            write_task(Task { comm: names.task(pid), pid }, text);
+            write_place(cpu, &common.letters(event), text);
             write_time(at, *has_unit, text);
         }
         match format {
@@ -71,10 +73,15 @@ impl LinePrinter {
     }
 }
 
+/// What stands before an event of which it is not known what the CPU was doing: no letters.
+pub(crate) fn write_columns(task: Task<'_>, cpu: CpuId, at: u64, text: &mut Vec<u8>) {
+    write_task(task, text);
+    write_place(cpu, b"", text);
+    write_time(at, true, text);
+}
+
 /// `              sh-42      `
-fn write_task(event: &[u8], common: &CommonFields, names: &mut KernelNames, text: &mut Vec<u8>) {
-    let pid = common.pid(event);
-    let comm = names.task(pid);
+fn write_task(Task { comm, pid }: Task<'_>, text: &mut Vec<u8>) {
     text.resize(text.len() + COMM_COLUMNS.saturating_sub(comm.len()), b' ');
     let begun = text.len();
     text.extend_from_slice(comm);
@@ -86,11 +93,11 @@ fn write_task(event: &[u8], common: &CommonFields, names: &mut KernelNames, text
 }
 
 /// ` [003] d.s2. `
-fn write_place(cpu: CpuId, letters: [u8; 5], text: &mut Vec<u8>) {
+fn write_place(cpu: CpuId, letters: &[u8], text: &mut Vec<u8>) {
     text.extend_from_slice(b" [");
     write_padded(cpu.index() as u64, 3, b'0', text);
     text.extend_from_slice(b"] ");
-    text.extend_from_slice(&letters);
+    text.extend_from_slice(letters);
     text.push(b' ');
 }
 

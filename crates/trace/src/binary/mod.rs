@@ -15,6 +15,7 @@ mod line_printer;
 mod names;
 mod page;
 mod perf;
+mod perfetto;
 mod print;
 mod ring_text;
 mod text_block;
@@ -27,6 +28,7 @@ pub(crate) use line_printer::LinePrinter;
 pub(crate) use names::KernelNames;
 pub(crate) use page::PageLayout;
 pub(crate) use perf::{RunningKernel, read as read_perf_data};
+pub(crate) use perfetto::{begins_with_packet, read as read_perfetto};
 pub(crate) use ring_text::{RingPages, RingText};
 
 /// Pages and formats as a kernel has them, for tests.

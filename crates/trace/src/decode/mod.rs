@@ -71,7 +71,7 @@ fn device_interrupt(step: SpanStep, text: &[u8]) -> Result<Event<'_>, Malformed>
 
 /// `irq_vectors:*`: their text is the number of a vector, which each kernel numbers as it likes.
 #[inline(never)]
-fn system_interrupt(name: &[u8]) -> Option<Event<'static>> {
+pub(crate) fn system_interrupt(name: &[u8]) -> Option<Event<'static>> {
     let entry = name.strip_suffix(b"_entry").map(|name| (SpanStep::Entry, name));
     let (step, name) = entry.or_else(|| Some((SpanStep::Exit, name.strip_suffix(b"_exit")?)))?;
     Some(Event::SystemInterrupt { step, interrupt: SystemInterrupt::from_name(name)? })

@@ -1,29 +1,39 @@
 //! The packets of a Perfetto trace: tracks, the events on them, and the names they share.
 //!
-//! Four tracks per CPU below a track `CPU N`; a track is described when its first event is
-//! written. Invariants: a track's time stamps never go back (one that would is moved up to the
-//! last), every event's track and names are described earlier in the file, and at most
-//! [`NAMES_MAX`] names are remembered (further ones are written out each time).
+//! Seven tracks per CPU below a track `CPU N`; a track is described when its first event is
+//! written. Invariants: on all tracks but [`Track::Causes`] time stamps never go back (one that
+//! would is moved up to the last), every event's track and names are described earlier in the file,
+//! a flow begins once, earlier in the file than it ends, and at most [`NAMES_MAX`] names are
+//! remembered (further ones are written out each time).
+//!
+//! A cause is written when its effect begins, with its own time, which is earlier: its track has
+//! instants alone, in the order of their effects. Readers sort packets by time stamp.
 //!
 //! No packet says which clock it uses. That means the trace's own clock, which every reader
 //! accepts; a named one would need a `ClockSnapshot` that ties it to it, and a recording has none.
-//! Not here: which events begin and end what (`perfetto.rs`).
+//! Not here: which events begin and end what (`writer.rs`).
 //!
 //! Source: the schema of the PyPI package `perfetto`, `perfetto_trace_pb2`; each field number
 //! below stands with its message and name.
 
 use super::protobuf::Message;
 use quietcore_core::{CpuId, Nanos};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 const NAMES_MAX: usize = 4096;
 const NAME_BYTES_MAX: usize = 96;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Any number but 0: the file is one sequence of packets.
 const SEQUENCE: u64 = 1;
-/// Above the 16 bits that tell our tracks apart, so that they stay ours when traces are merged.
-const UUID_BASE: u64 = 0x7175_6965_7463 << 16;
+/// A CPU and its tracks have so many numbers at most.
+const CPU_UUIDS: u64 = 16;
+/// Above the 17 bits that tell our tracks apart, so that they stay ours when traces are merged.
+const UUID_BASE: u64 = 0x7175_6965_7463 << 17;
+/// The number of the first flow; those are counted apart from tracks.
+const FLOW_BASE: u64 = UUID_BASE;
 
 mod field {
     pub(super) const TRACE_PACKET: u32 = 1; // Trace.packet
@@ -46,6 +56,8 @@ mod field {
     pub(super) const NAME_IID: u32 = 10; // TrackEvent.name_iid
     pub(super) const EVENT_TRACK: u32 = 11; // TrackEvent.track_uuid
     pub(super) const EVENT_NAME: u32 = 23; // TrackEvent.name
+    pub(super) const FLOW_IDS: u32 = 47; // TrackEvent.flow_ids, fixed64
+    pub(super) const TERMINATING_FLOW_IDS: u32 = 48; // TrackEvent.terminating_flow_ids, fixed64
 
     pub(super) const ANNOTATION_NAME_IID: u32 = 1; // DebugAnnotation.name_iid
     pub(super) const ANNOTATION_UINT: u32 = 3; // DebugAnnotation.uint_value
@@ -73,11 +85,17 @@ pub(super) enum Track {
     Hrtimers,
     /// Softirq handlers.
     Softirqs,
+    /// Handlers of devices' interrupts, and the processor's own interrupts.
+    Interrupts,
+    /// Work items.
+    Work,
     /// Expiries that ran on another CPU than their base's.
     Pulls,
+    /// What this CPU started that runs on another one.
+    Causes,
 }
 
-const TRACKS: [&str; 4] = ["timers", "hrtimers", "softirqs", "pulls"];
+const TRACKS: [&str; 7] = ["timers", "hrtimers", "softirqs", "interrupts", "work", "pulls", "causes"];
 const ANNOTATIONS: [&str; 3] = ["armed_cpu", "base_cpu", "line"];
 
 /// TrackEvent.Type.
@@ -94,7 +112,7 @@ pub(super) enum Label {
     /// One of the remembered ones.
     Interned(usize),
     /// One for which there was no more room.
-    Inline(Box<str>),
+    Inline(Arc<str>),
 }
 
 /// What an event says besides when and where.
@@ -105,7 +123,13 @@ pub(super) struct Content {
     pub(super) line: u64,
     pub(super) armed_cpu: Option<CpuId>,
     pub(super) base_cpu: Option<CpuId>,
+    /// The arrow that begins here, on [`Track::Causes`], or that ends here.
+    pub(super) flow: Option<FlowId>,
 }
+
+/// An arrow from a cause to its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FlowId(u64);
 
 /// A time on a track.
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +158,7 @@ pub(super) struct TrackPackets<W> {
     buffer: Message,
     names: EventNames,
     last_times: Vec<LastTimes>,
+    flows: u64,
     has_begun: bool,
 }
 
@@ -144,20 +169,34 @@ impl<W: Write> TrackPackets<W> {
             buffer: Message::default(),
             names: EventNames::default(),
             last_times: Vec::new(),
+            flows: 0,
             has_begun: false,
         }
     }
 
     /// `name` as a label: at most 96 bytes of it, bytes that are no UTF-8 replaced.
     pub(super) fn label(&mut self, name: &[u8]) -> Label {
-        let name = if name.is_empty() { &b"(no name)"[..] } else { &name[..name.len().min(NAME_BYTES_MAX)] };
-        self.names.label(&String::from_utf8_lossy(name))
+        self.names.label(&readable(name))
     }
 
     /// The label of an instant on [`Track::Pulls`].
     pub(super) fn pull_label(&mut self, name: &[u8], base: CpuId) -> Label {
-        let name = String::from_utf8_lossy(&name[..name.len().min(NAME_BYTES_MAX)]);
-        self.names.label(&format!("pull {name} from CPU {base}"))
+        self.names.label(&format!("pull {} from CPU {base}", readable(name)))
+    }
+
+    /// The label of an instant on [`Track::Causes`].
+    pub(super) fn cause_label(&mut self, verb: &str, name: &[u8]) -> Label {
+        self.names.label(&format!("{verb} {}", readable(name)))
+    }
+
+    /// Writes what started something on another CPU, with an arrow that is to end there; `line` shows the
+    /// start.
+    pub(super) fn cause(&mut self, cpu: CpuId, at: Nanos, line: u64, label: Label) -> io::Result<FlowId> {
+        let flow = FlowId(FLOW_BASE.wrapping_add(self.flows));
+        self.flows += 1;
+        let content = Content { flow: Some(flow), ..Content::new(label, line) };
+        self.event(TrackTime { cpu, track: Track::Causes, at }, Phase::Instant, Some(&content))?;
+        Ok(flow)
     }
 
     /// Writes an event; [`Phase::End`] needs no content, the others do.
@@ -183,6 +222,10 @@ impl<W: Write> TrackPackets<W> {
                 if let Some(content) = content {
                     event.uint(field::CATEGORY_IIDS, place.track as u64 + 1);
                     content.write(event);
+                    if let Some(FlowId(flow)) = content.flow {
+                        let begins = place.track == Track::Causes;
+                        event.fixed(if begins { field::FLOW_IDS } else { field::TERMINATING_FLOW_IDS }, flow);
+                    }
                 }
             });
         });
@@ -222,7 +265,7 @@ impl<W: Write> TrackPackets<W> {
             self.last_times.resize(cpu.index() + 1, LastTimes::default());
         }
         let times = self.last_times[cpu.index()];
-        let root = UUID_BASE + (cpu.index() as u64) * 8;
+        let root = cpu_uuid(cpu);
         if times.iter().all(Option::is_none) {
             self.descriptor(&format!("CPU {cpu}"), |track| {
                 track.uint(field::TRACK_UUID, root);
@@ -237,7 +280,8 @@ impl<W: Write> TrackPackets<W> {
                 descriptor.uint(field::SIBLING_RANK, track as u64);
             });
         }
-        let at = times[track as usize].map_or(at, |last| last.max(at));
+        let last = times[track as usize].filter(|_| track != Track::Causes);
+        let at = last.map_or(at, |last| last.max(at));
         self.last_times[cpu.index()][track as usize] = Some(at);
         at
     }
@@ -263,6 +307,10 @@ impl<W: Write> TrackPackets<W> {
 }
 
 impl Content {
+    pub(super) fn new(label: Label, line: u64) -> Self {
+        Self { label, line, armed_cpu: None, base_cpu: None, flow: None }
+    }
+
     fn write(&self, event: &mut Message) {
         match &self.label {
             Label::Interned(number) => event.uint(field::NAME_IID, *number as u64 + 1),
@@ -303,8 +351,30 @@ impl EventNames {
     }
 }
 
+impl Label {
+    /// A number that only this one has, if it is remembered.
+    pub(super) fn number(&self) -> Option<usize> {
+        match self {
+            Self::Interned(number) => Some(*number),
+            Self::Inline(_) => None,
+        }
+    }
+}
+
+/// `name` for a person: cut, readable, never empty.
+fn readable(name: &[u8]) -> Cow<'_, str> {
+    if name.is_empty() {
+        return Cow::Borrowed("(no name)");
+    }
+    String::from_utf8_lossy(&name[..name.len().min(NAME_BYTES_MAX)])
+}
+
+fn cpu_uuid(cpu: CpuId) -> u64 {
+    UUID_BASE + (cpu.index() as u64) * CPU_UUIDS
+}
+
 fn track_uuid(cpu: CpuId, track: Track) -> u64 {
-    UUID_BASE + (cpu.index() as u64) * 8 + 1 + track as u64
+    cpu_uuid(cpu) + 1 + track as u64
 }
 
 /// An entry of InternedData: EventCategory, EventName and DebugAnnotationName look alike.
@@ -317,7 +387,7 @@ fn interned(data: &mut Message, kind: u32, number: usize, name: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{EventNames, Label, NAMES_MAX, Track, track_uuid};
+    use super::{EventNames, Label, NAMES_MAX, TRACKS, Track, cpu_uuid, track_uuid};
     use quietcore_core::CpuId;
     use std::collections::BTreeSet;
 
@@ -341,13 +411,22 @@ mod tests {
     /// Goal: no two tracks share a number. Method: all tracks of all possible CPUs.
     #[test]
     fn all_tracks_differ() {
-        let tracks = [Track::Timers, Track::Hrtimers, Track::Softirqs, Track::Pulls];
+        let tracks = [
+            Track::Timers,
+            Track::Hrtimers,
+            Track::Softirqs,
+            Track::Interrupts,
+            Track::Work,
+            Track::Pulls,
+            Track::Causes,
+        ];
+        assert_eq!(tracks.len(), TRACKS.len());
         let mut uuids = BTreeSet::new();
         for cpu in (0..8192).map(|cpu| CpuId::new(cpu).unwrap()) {
             for track in tracks {
                 assert!(uuids.insert(track_uuid(cpu, track)), "CPU {cpu}, {track:?}");
             }
-            assert!(uuids.insert(super::UUID_BASE + cpu.index() as u64 * 8), "CPU {cpu} itself");
+            assert!(uuids.insert(cpu_uuid(cpu)), "CPU {cpu} itself");
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The wire format of Protocol Buffers, as far as a writer of small messages needs it.
 //!
-//! Two of its wire types are written: varints and length-delimited fields (strings and nested
-//! messages). Invariant: whatever is called, the bytes are a sequence of whole fields, so every
-//! reader of the format can walk them. Deliberately absent: fixed-width and signed numbers
-//! (no field that we write has them), and reading.
+//! Three of its wire types are written: varints, numbers of 64 bits, and length-delimited fields
+//! (strings and nested messages). Invariant: whatever is called, the bytes are a sequence of whole
+//! fields, so every reader of the format can walk them. Deliberately absent: numbers of 32 bits and
+//! signed ones (no field that we write has them), and reading.
 //!
 //! Source: the format's public description ("Encoding": base-128 varints, message structure).
 
 const VARINT: u64 = 0;
+const FIXED_64: u64 = 1;
 const LENGTH_DELIMITED: u64 = 2;
 /// 64 bits in groups of seven.
 const VARINT_BYTES_MAX: usize = 10;
@@ -33,6 +34,12 @@ impl Message {
     pub(super) fn uint(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3 | VARINT);
         self.varint(value);
+    }
+
+    /// A field of type `fixed64`.
+    pub(super) fn fixed(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field) << 3 | FIXED_64);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
     /// A string field.
@@ -88,6 +95,14 @@ mod tests {
         let largest = [&[0x08][..], &[0xff; 9], &[0x01]].concat();
         assert_eq!(written(|message| message.uint(1, u64::MAX)), largest);
         assert_eq!(written(|message| message.uint((1 << 29) - 1, 0)), [0xf8, 0xff, 0xff, 0xff, 0x0f, 0]);
+    }
+
+    /// Goal: a number of 64 bits has eight bytes, the lowest first, whatever it is.
+    #[test]
+    fn fixed_numbers_have_eight_bytes() {
+        assert_eq!(written(|message| message.fixed(1, 0)), [0x09, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let bytes = written(|message| message.fixed(47, 0x8877_6655_4433_2211));
+        assert_eq!(bytes, [0xf9, 0x02, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88]);
     }
 
     /// Goal: a length stands before what it counts, at every depth. Method: bodies whose lengths

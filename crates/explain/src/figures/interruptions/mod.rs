@@ -42,8 +42,8 @@ use gap::GapSearch;
 use near::{NearSpans, SpanEnd};
 use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_trace::{
-    Event, IdentityTable, InterruptContext, IpiPurpose, NameId, NameTable, Record, SoftirqStep, SpanStep,
-    SystemInterrupt, Task, WakeStep,
+    Event, IdentityTable, InterruptContext, IpiKind, IpiPurpose, NameId, NameTable, Record, SoftirqStep,
+    SpanStep, Task, WakeStep,
 };
 use row::Row;
 use source::{SOFTIRQS, Source, ThingKey, softirq};
@@ -64,24 +64,11 @@ const OTHERS: u64 = u64::MAX;
 /// A callback has one key on its CPU, as none is on top of another one.
 const CALLBACK: u64 = 0;
 
-/// What the kernel names where a function of another queue is to be called.
-const CALLS_A_QUEUE: &[u8] = b"generic_smp_call_function_single_interrupt";
-
 /// The function that a timer calls, by the kind of timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CallbackOf {
     Wheel(NameId),
     HighResolution(NameId),
-}
-
-/// The kinds of interrupts that one CPU sends to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ipi {
-    Reschedule,
-    CallOne,
-    CallSeveral,
-    /// To itself.
-    Work,
 }
 
 /// What started something, after so many marks of lost events: once there is another one, it is not known
@@ -123,7 +110,7 @@ struct CpuSpans {
     /// The last raise of each softirq.
     raised: [Option<Started<Initiator>>; SOFTIRQS.len()],
     /// The last one of each kind.
-    sent: [Option<Started<SentIpi>>; 4],
+    sent: [Option<Started<SentIpi>>; IpiKind::COUNT],
     /// The last function that was queued for it, and by which CPU.
     queued: Option<Started<(CpuId, NameId)>>,
 }
@@ -210,7 +197,8 @@ impl InterruptionCounts {
                 match step {
                     SpanStep::Entry => {
                         let name = names.number(interrupt.name().as_bytes());
-                        let cause = Ipi::of(*interrupt).and_then(|ipi| self.take_sent(record.cpu, &[ipi]));
+                        let cause =
+                            IpiKind::of(*interrupt).and_then(|ipi| self.take_sent(record.cpu, &[ipi]));
                         self.begin(record, BegunThing { key, row: key, name, cause });
                     }
                     SpanStep::Exit => self.end(record, key),
@@ -221,7 +209,8 @@ impl InterruptionCounts {
                 let key = (Source::Processor, SENT + u64::from(name.get()));
                 match step {
                     SpanStep::Entry => {
-                        let cause = Ipi::of_reason(reason).and_then(|ipis| self.take_sent(record.cpu, ipis));
+                        let cause =
+                            IpiKind::of_reason(reason).and_then(|ipis| self.take_sent(record.cpu, ipis));
                         self.begin(record, BegunThing { key, row: key, name, cause });
                     }
                     SpanStep::Exit => self.end(record, key),
@@ -251,7 +240,7 @@ impl InterruptionCounts {
             Event::TimerExpireExit { .. } => self.end_callback(record, Source::Timer),
             Event::HrtimerExpireExit { .. } => self.end_callback(record, Source::Hrtimer),
             Event::IpiSendCpu { to, purpose } => {
-                let ipi = if *to == record.cpu { Ipi::Work } else { Ipi::sent_to_one(purpose) };
+                let ipi = if *to == record.cpu { IpiKind::Work } else { IpiKind::sent_to_one(purpose) };
                 let sent = self.sent(record, *to, purpose, names);
                 self.of(*to).sent[ipi as usize] = Some(sent);
             }
@@ -390,7 +379,7 @@ impl InterruptionCounts {
         purpose: &IpiPurpose<'_>,
         names: &mut NameTable,
     ) {
-        let ipis = Ipi::of_reason(purpose.reason).unwrap_or(&[Ipi::CallSeveral]);
+        let ipis = IpiKind::of_reason(purpose.reason).unwrap_or(&[IpiKind::CallSeveral]);
         let (pending, marks) = (self.of(to).sent, self.marks);
         let mut pending = ipis.iter().filter_map(|&ipi| pending[ipi as usize]?.known(marks));
         let is_on_its_way = |sent: SentIpi| sent.by.cpu == record.cpu;
@@ -412,21 +401,15 @@ impl InterruptionCounts {
         let by = self.initiator(record, names);
         let queued = self.of(to).queued.take().and_then(|queued| queued.known(self.marks));
         let queued = queued.filter(|(from, _)| *from == record.cpu);
-        let function = match purpose.callback {
-            b"" | b"0x0" => Some(purpose.callsite),
-            CALLS_A_QUEUE if queued.is_some() => None,
-            CALLS_A_QUEUE => Some(purpose.callsite),
-            callback => Some(callback),
-        };
-        let function = match function {
-            None => queued.map(|(_, function)| function),
-            Some(function) => (!function.is_empty()).then(|| names.number(function)),
+        let function = match queued {
+            Some((_, function)) if purpose.calls_a_queue() => Some(function),
+            _ => Some(purpose.function()).filter(|name| !name.is_empty()).map(|name| names.number(name)),
         };
         self.started(SentIpi { by, function })
     }
 
     /// Why an interrupt of one of these kinds came; the next one has another cause.
-    fn take_sent(&mut self, cpu: CpuId, ipis: &[Ipi]) -> Option<CauseId> {
+    fn take_sent(&mut self, cpu: CpuId, ipis: &[IpiKind]) -> Option<CauseId> {
         let of_cpu = self.of(cpu);
         let mut sent = None;
         for &ipi in ipis {
@@ -574,35 +557,4 @@ fn work_key(worker: Task<'_>) -> ThingKey {
 
 fn work_key_of(pid: i32) -> ThingKey {
     (Source::Work, u64::from(pid.unsigned_abs()))
-}
-
-impl Ipi {
-    /// What another CPU sends, or this one to itself.
-    fn of(interrupt: SystemInterrupt) -> Option<Self> {
-        Some(match interrupt {
-            SystemInterrupt::Reschedule => Self::Reschedule,
-            SystemInterrupt::CallFunction => Self::CallSeveral,
-            SystemInterrupt::CallFunctionSingle => Self::CallOne,
-            SystemInterrupt::IrqWork => Self::Work,
-            _ => return None,
-        })
-    }
-
-    /// The same in the words of kernels whose processors have no events of their own for each.
-    fn of_reason(reason: &[u8]) -> Option<&'static [Self]> {
-        Some(match reason {
-            b"Rescheduling interrupts" => &[Self::Reschedule],
-            b"Function call interrupts" => &[Self::CallSeveral, Self::CallOne],
-            b"IRQ work interrupts" => &[Self::Work],
-            _ => return None,
-        })
-    }
-
-    /// What is sent to one CPU: what names no function to call is for the scheduler.
-    fn sent_to_one(purpose: &IpiPurpose<'_>) -> Self {
-        match purpose.callback {
-            b"" | b"0x0" => Self::Reschedule,
-            _ => Self::CallOne,
-        }
-    }
 }
