@@ -4,7 +4,7 @@
     compare_osnoise.py REPORT.json     one line per CPU and kind; exit 1 where they do not agree
 
 REPORT is of a recording that has the tracer's own events and those that it makes them of. They agree where
-the counts are the same to 1 % (or one at either end of the recording), and the times to 10 %: the tracer
+the counts are the same to 1 % (or to 5: its thread begins after the events do), and the times to 10 %: the tracer
 looks at its clock a moment after the event that begins, and before the one that ends.
 """
 
@@ -31,7 +31,7 @@ def main():
     for cpu, kind in measured:
         theirs = total(report["osnoise"], cpu, (kind,))
         ours = total(report["interruptions"], cpu, KINDS[kind])
-        same = abs(theirs[0] - ours[0]) <= max(2, theirs[0] // 100) and math.isclose(*(
+        same = abs(theirs[0] - ours[0]) <= max(5, theirs[0] // 100) and math.isclose(*(
             time / max(count, 1) for count, time in (theirs, ours)
         ), rel_tol=0.1)
         differ |= not same

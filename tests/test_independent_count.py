@@ -494,9 +494,9 @@ class Compare(unittest.TestCase):
     def test_a_figure_that_was_never_compared_fails(self):
         empty = ic.report(ic.Counter(), set())
         keys = [key for key, _ in compare_figures.leaves(empty)]
-        self.assertEqual((len(keys), len(set(keys))), (87, 87))
+        self.assertEqual((len(keys), len(set(keys))), (90, 90))
         for lines, code, first in (
-            (keys, 0, "87 figures with a value compared, of 87 keys of 87"),
+            (keys, 0, "90 figures with a value compared, of 90 keys of 90"),
             (keys[1:], 1, f"{keys[0]}: no recording has a value of it, so it was never compared"),
         ):
             out = io.StringIO()

@@ -580,3 +580,26 @@ fn every_bundled_recording_is_read_whole() {
     }
     assert_eq!(read, 16, "the bundled recordings");
 }
+
+/// Goal: durations agree with those that the kernel's own osnoise tracer measures. Method: a recording of it
+/// on a kernel with PREEMPT_RT, with the events that it makes them of: the interrupts of one CPU, which it
+/// sees from when its thread begins.
+#[test]
+fn durations_agree_with_the_kernels_own_tracer() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/g612rt-c16-osnoise.txt.zst");
+    let mut reader = TraceReader::new(open(path.as_ref()).expect("a recording"));
+    reader.read_header().expect("a header");
+    let kernel = reader.header().kernel.clone();
+    let mut explain = Explain::new(ExplainOptions { kernel, ..isolated("2") });
+    reader.read(u64::MAX, &mut |record| explain.take(record)).expect("memory");
+    let report = explain.finish(reader.tally());
+    assert!(report.preempt_rt);
+    let theirs = report.osnoise.iter().filter(|row| row.source == "interrupt");
+    let theirs: Vec<_> = theirs.map(|row| (&*row.name, row.count, row.total_ns)).collect();
+    let ours = report.interruptions.iter().filter(|row| row.name == "local_timer");
+    let ours: Vec<_> = ours.map(|row| (&*row.name, row.count, row.total_ns.expect("it ends"))).collect();
+    assert_eq!(theirs, [("local_timer", 228, 505_614_376)]);
+    assert_eq!((ours[0].1, ours.len()), (230, 1), "two before its thread began");
+    // The text has microseconds, so each end is as much as one off.
+    assert!(ours[0].2.abs_diff(theirs[0].2) < 2_000 * 230, "{ours:?}");
+}
