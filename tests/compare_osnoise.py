@@ -4,8 +4,8 @@
     compare_osnoise.py REPORT.json     one line per CPU and kind; exit 1 where they do not agree
 
 REPORT is of a recording that has the tracer's own events and those that it makes them of. They agree where
-the counts are the same to 1 % (or to 5: its thread begins after the events do), and the times to 10 %: the tracer
-looks at its clock a moment after the event that begins, and before the one that ends.
+the counts are the same to 1 % (or to 5: its thread begins after the events do), and the times to 10 %: the
+tracer looks at its clock a moment after the event that begins, and before the one that ends.
 """
 
 import json
