@@ -169,7 +169,7 @@ impl Suite {
             Self::SimUnits => of("quietcore-sim", "--lib", "", "crates/sim/src"),
             Self::Runtimes => of("quietcore-sim", "--test runtimes", "", "crates/sim/tests/runtimes.rs"),
             Self::VerifyUnits => of("quietcore-verify", "--lib", "", "crates/verify/src"),
-            Self::Whatif => of("quietcore-verify", "--test whatif", "", "crates/verify/tests/whatif.rs"),
+            Self::Whatif => of("quietcore-verify", "--test whatif", "", "crates/verify/tests/whatif"),
             Self::LabUnits => of("quietcore-lab", "--lib", "", "crates/lab/src"),
             Self::Lab => of("quietcore-lab", "--test lab", "", "crates/lab/tests/lab"),
             Self::Hostile => of("quietcore-cli", "--test hostile", "", "crates/cli/tests/hostile.rs"),

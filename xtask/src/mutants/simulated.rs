@@ -162,6 +162,10 @@ const REPLAYED: &str = "crates/verify/src/whatif/figures.rs";
 const COUNTED: &[Killer] =
     &[Killer::Test(Suite::VerifyUnits, "whatif::figures::tests::every_figure_counts_what_it_says")];
 
+const WITHIN_A_TICK: &str = "crates/verify/src/whatif/replay.rs";
+const LEAVES: &[Killer] =
+    &[Killer::Test(Suite::Whatif, "rules::a_cpu_that_leaves_before_time_is_counted_pulls_nothing")];
+
 pub(super) const WHATIF: &[Mutant] = &[
     Mutant {
         name: "whatif-callback-armed-it-elsewhere",
@@ -170,6 +174,62 @@ pub(super) const WHATIF: &[Mutant] = &[
         right: "|(_, ran)| (ran.base, ran.cpu)",
         wrong: "|(_, ran)| (ran.base, arm.cpu)",
         killers: &[Killer::Test(Suite::Whatif, "what_a_callback_arms_is_armed_where_it_runs")],
+    },
+    Mutant {
+        name: "whatif-time-before-it-is-counted",
+        rule: "a CPU whose tick comes before time is counted sees the old time",
+        file: WITHIN_A_TICK,
+        right: "!is_counted && self.idles",
+        wrong: "is_counted && !is_counted && self.idles",
+        killers: LEAVES,
+    },
+    Mutant {
+        name: "whatif-awake-cpu-is-gone",
+        rule: "only a CPU that goes idle in that tick is gone before it pulls",
+        file: WITHIN_A_TICK,
+        right: "self.idles.has(cpu, self.machine.now()) && ",
+        wrong: "(self.idles.has(cpu, self.machine.now()) || !is_counted) && ",
+        killers: LEAVES,
+    },
+    Mutant {
+        name: "whatif-own-timers-wait",
+        rule: "a CPU whose own timer ran in a tick saw the new time",
+        file: WITHIN_A_TICK,
+        right: "&& !self.machine.has_own(cpu);",
+        wrong: "&& (!self.machine.has_own(cpu) || !is_counted);",
+        killers: LEAVES,
+    },
+    Mutant {
+        name: "whatif-sleeper-counts-time",
+        rule: "a CPU that goes to sleep counts time no more",
+        file: "crates/verify/src/whatif/machine.rs",
+        right: "filter(|keeper| *keeper != cpu)",
+        wrong: "filter(|keeper| *keeper != cpu || keeper.index() == 0)",
+        killers: LEAVES,
+    },
+    Mutant {
+        name: "whatif-isolated-interrupts",
+        rule: "an isolated CPU interrupts no sleeping one",
+        file: "crates/verify/src/whatif/machine.rs",
+        right: "if sleepers.len() == balanced.len() {",
+        wrong: "if sleepers.is_empty() {",
+        killers: &[Killer::Test(Suite::Whatif, "rules::a_sleeping_cpu_may_be_interrupted")],
+    },
+    Mutant {
+        name: "whatif-expects-the-impossible",
+        rule: "where no isolated CPU can pull, no foreign timer is expected",
+        file: "crates/verify/src/whatif/mod.rs",
+        right: "if can_pull || range.high > 0 {",
+        wrong: "if can_pull || range.high == 0 {",
+        killers: &[Killer::Test(Suite::Whatif, "rules::what_cannot_be_is_not_expected")],
+    },
+    Mutant {
+        name: "whatif-chance-at-one-deviation",
+        rule: "a real kernel's count is expected in 19 of 20 runs",
+        file: REPLAYED,
+        right: "const NINETEEN_OF_TWENTY: f64 = 1.96;",
+        wrong: "const NINETEEN_OF_TWENTY: f64 = 1.0;",
+        killers: &[Killer::Test(Suite::VerifyUnits, "whatif::figures::tests::chance_widens_a_range")],
     },
     Mutant {
         name: "whatif-p99-is-p50",

@@ -47,6 +47,7 @@ fn fill(figures: &mut WhatifFigures, first: u64) {
     (foreign.total, foreign.pulled, foreign.placed) = (Some(next()), Some(next()), Some(next()));
     foreign.by_cpu = Some([(1, next()), (3, next()), (7, next())].into());
     figures.foreign_range = FigureRange { low: next(), high: next() };
+    figures.foreign_expected = FigureRange { low: next(), high: next() };
     (figures.remote.total, figures.remote.by_cpu) = (Some(next()), Some([(2, next())].into()));
     figures.wakeups.total = next();
     figures.wakeups.by_cpu = [(0, next()), (1, next()), (2, next()), (7, next())].into();

@@ -30,9 +30,11 @@ pub struct WhatifFigures {
     pub superseded: u64,
     /// Armed on a CPU that is not isolated, ran on an isolated one.
     pub foreign: Disturbance,
-    /// `foreign.total` in the two orders in which CPUs are let come within one tick: lowest and highest.
-    /// Not a bound: a real kernel mixes them.
+    /// `foreign.total` in the four orders in which CPUs are let come within one tick: lowest and highest.
     pub foreign_range: FigureRange,
+    /// Where `foreign.total` of a real kernel under such a load is expected in 19 of 20 runs: the range,
+    /// widened by what differs by chance from run to run.
+    pub foreign_expected: FigureRange,
     /// Ran on another CPU than the base's.
     pub remote: RemoteExpiries,
     /// How often a sleeping CPU was woken.
@@ -49,6 +51,23 @@ pub struct FigureRange {
     pub low: u64,
     /// Highest.
     pub high: u64,
+}
+
+/// The normal distribution is within this many standard deviations in 19 of 20 cases.
+const NINETEEN_OF_TWENTY: f64 = 1.96;
+
+impl FigureRange {
+    /// The range widened by chance: where a count lies in 19 of 20 runs if what is counted happens
+    /// independently of each other (Poisson), by the approximation of Wilson and Hilferty (1931).
+    pub(super) fn by_chance(self) -> Self {
+        let limit = |count: f64, deviations: f64| {
+            let ninth = 1.0 / (9.0 * count);
+            count * (1.0 - ninth + deviations * ninth.sqrt()).max(0.0).powi(3)
+        };
+        let low = if self.low == 0 { 0.0 } else { limit(self.low as f64, -NINETEEN_OF_TWENTY) };
+        let high = limit((self.high as f64) + 1.0, NINETEEN_OF_TWENTY);
+        Self { low: low as u64, high: high.ceil() as u64 }
+    }
 }
 
 impl std::fmt::Display for FigureRange {
@@ -237,7 +256,7 @@ pub(super) fn agreement(load: &RecordedLoad, replayed: &[(u32, CpuId)]) -> Optio
 #[cfg(test)]
 mod tests {
     use super::super::load::{AwakeSource, FIRST_TICK, LoadArm, LoadBase, LoadFacts, RecordedLoad};
-    use super::{FigureAgreement, RunPlace, WhatifCounts, agreement};
+    use super::{FigureAgreement, FigureRange, RunPlace, WhatifCounts, agreement};
     use quietcore_core::place::Policy;
     use quietcore_core::{CpuId, CpuSet, Nanos};
     use quietcore_trace::TimerModel;
@@ -284,6 +303,15 @@ mod tests {
             ran_on: vec![],
             is_cut: false,
         }
+    }
+
+    /// Goal: chance widens a range as the tables of the Poisson distribution have it (exact limits: 0 to 3.7,
+    /// 0.03 to 5.6, 4.8 to 18.4, 81.4 to 121.6). Method: those counts, rounded outwards, and a range.
+    #[test]
+    fn chance_widens_a_range() {
+        let widened = |low, high| FigureRange { low, high }.by_chance().to_string();
+        let all = [(0, 0), (1, 1), (10, 10), (100, 100), (10, 100)].map(|(low, high)| widened(low, high));
+        assert_eq!(all, ["0..4", "0..6", "4..19", "81..122", "4..122"]);
     }
 
     /// Goal: every figure counts what its name says. Method: 100 timers for jiffy 2000 that run 1 to 100

@@ -51,6 +51,8 @@ pub(super) struct WhatifMachine<'a> {
     awake: BTreeSet<CpuId>,
     /// The CPU that did something last.
     last: CpuId,
+    /// The awake CPU whose tick counts time for all, if any.
+    timekeeper: Option<CpuId>,
     timers: TimerRuns<'a>,
 }
 
@@ -87,6 +89,7 @@ impl<'a> WhatifMachine<'a> {
             deadlines: BTreeSet::new(),
             awake: possible(load).iter().collect(),
             last: CpuId::default(),
+            timekeeper: None,
             timers: TimerRuns {
                 load,
                 bases,
@@ -125,6 +128,10 @@ impl<'a> WhatifMachine<'a> {
     }
 
     pub(super) fn set_now(&mut self, tick: u64) {
+        if tick > self.timers.now + 1 {
+            // In a tick before it, an awake CPU's tick began to count time.
+            self.timekeeper = self.timekeeper.or_else(|| self.awake_in_turn().first().copied());
+        }
         self.timers.now = tick;
     }
 
@@ -182,6 +189,7 @@ impl<'a> WhatifMachine<'a> {
         }
         self.state(cpu).is_asleep = true;
         self.awake.remove(&cpu);
+        self.timekeeper = self.timekeeper.filter(|keeper| *keeper != cpu);
         let (local, published) = self.timers.firsts(cpu);
         let others = match &self.hierarchy {
             Some(hierarchy) => {
@@ -316,22 +324,54 @@ impl<'a> WhatifMachine<'a> {
     pub(super) fn due(&self) -> Vec<CpuId> {
         let late = self.deadlines.iter().take_while(|(tick, _)| *tick <= self.timers.now);
         let mut due: Vec<CpuId> = late.map(|(_, cpu)| *cpu).filter(|cpu| self.is_asleep(*cpu)).collect();
-        let round = self.cpus.len();
-        let distance = |cpu: &CpuId| (cpu.index() + round - self.last.index()) % round;
-        due.sort_by_key(distance);
-        let mut awake: Vec<CpuId> = self.awake.iter().copied().collect();
-        awake.sort_by_key(distance);
-        due.append(&mut awake);
+        due.sort_by_key(|cpu| self.distance(*cpu));
+        due.append(&mut self.awake_in_turn());
         due
+    }
+
+    /// How far a CPU is, in the round, from the one that did something last.
+    fn distance(&self, cpu: CpuId) -> usize {
+        let round = self.cpus.len();
+        (cpu.index() + round - self.last.index()) % round
+    }
+
+    fn awake_in_turn(&self) -> Vec<CpuId> {
+        let mut awake: Vec<CpuId> = self.awake.iter().copied().collect();
+        awake.sort_by_key(|cpu| self.distance(*cpu));
+        awake
     }
 
     pub(super) fn note(&mut self, cpu: CpuId) {
         self.last = cpu;
     }
 
+    /// Sleeping CPUs whose own unpinned timers are due, and which an interrupt may make look at them: kernels
+    /// interrupt idle CPUs to balance load while another one is awake; neither is an isolated one.
+    pub(super) fn interrupted(&mut self) -> Vec<CpuId> {
+        let now = self.timers.now;
+        let balanced = possible(self.load).difference(&self.load.facts.isolated);
+        let mut sleepers: Vec<CpuId> = balanced.iter().filter(|cpu| self.is_asleep(*cpu)).collect();
+        if sleepers.len() == balanced.len() {
+            return Vec::new();
+        }
+        sleepers.retain(|cpu| self.timers.next(*cpu, LoadBase::Global).is_some_and(|tick| tick <= now));
+        sleepers
+    }
+
+    /// Whether the time is up to date once a CPU's tick has come: a sleeper looks at the clock when it is
+    /// woken; of the awake ones one counts for all, the first whose tick comes when there is none.
+    pub(super) fn counts_time(&mut self, cpu: CpuId) -> bool {
+        self.is_asleep(cpu) || *self.timekeeper.get_or_insert(cpu) == cpu
+    }
+
+    /// Whether a timer of a CPU's own bases, or its alarm, is due.
+    pub(super) fn has_own(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu.index()].deadline.is_some_and(|tick| tick <= self.timers.now)
+    }
+
     /// Whether a CPU has something to do in this tick.
     pub(super) fn has_reason(&self, cpu: CpuId) -> bool {
-        let is_due = self.cpus[cpu.index()].deadline.is_some_and(|tick| tick <= self.timers.now);
+        let is_due = self.has_own(cpu);
         let now = self.nanos(self.timers.now);
         is_due || self.hierarchy.as_ref().is_some_and(|hierarchy| hierarchy.requires_handle_remote(cpu, now))
     }

@@ -1,7 +1,11 @@
 //! Drives a [`WhatifMachine`] through a load: inputs in their order, ticks between them.
 //!
 //! The ticks of all CPUs are at the same moments. What a recording does not say is who comes first within
-//! one; [`TickOrder`] has both answers that matter, and the figures say what they differ by.
+//! one; [`TickOrder`] has the answers that matter, and the figures say what they differ by.
+//!
+//! One awake CPU's tick counts time for all ([`WhatifMachine::counts_time`]). A CPU whose tick comes before
+//! that sees the tick before. It matters where the recording has the CPU go idle right then: what it would
+//! have pulled is another CPU's by then.
 //!
 //! Consequences within a tick: when a timer of a CPU runs, and the recording has that CPU leave idle in
 //! that same tick, then it is awake before the next CPU looks.
@@ -20,10 +24,19 @@ const IDLE_TICKS_MAX: u32 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TickOrder {
     /// One CPU after another: sleepers, then the awake ones, both in the round from the one that did
-    /// something last.
+    /// something last. The likeliest one.
     OneByOne,
     /// All run their own timers before any CPU looks at those of others.
     AtOnce,
+    /// One by one, and all of them see the new time.
+    TimeFirst,
+    /// One by one, after the sleeping CPUs that the awake ones interrupt.
+    Interrupted,
+}
+
+impl TickOrder {
+    /// All but the likeliest.
+    pub(super) const OTHERS: [Self; 3] = [Self::AtOnce, Self::TimeFirst, Self::Interrupted];
 }
 
 /// One replay; also where each arm's timer ran.
@@ -36,7 +49,8 @@ pub(super) fn replay(
         machine: WhatifMachine::new(load, question)?,
         load,
         order,
-        wakes: Wakes::new(load),
+        wakes: Moments::new(load, |event| matches!(event, LoadEvent::Awake(_))),
+        idles: Moments::new(load, |event| matches!(event, LoadEvent::Idle(_))),
         owners: Vec::new(),
     };
     for (place, input) in load.inputs.iter().enumerate() {
@@ -51,7 +65,8 @@ struct LoadReplay<'a> {
     machine: WhatifMachine<'a>,
     load: &'a RecordedLoad,
     order: TickOrder,
-    wakes: Wakes,
+    wakes: Moments,
+    idles: Moments,
     owners: Vec<CpuId>,
 }
 
@@ -93,25 +108,36 @@ impl LoadReplay<'_> {
     /// One tick of all CPUs; says whether a timer ran.
     fn tick(&mut self) -> bool {
         let mut has_run = false;
-        let due = self.machine.due();
-        match self.order {
-            TickOrder::OneByOne => {
-                for cpu in due {
-                    if self.machine.has_reason(cpu) {
-                        self.machine.note(cpu);
-                        self.machine.run_own(cpu);
-                        self.machine.run_others(cpu);
-                        has_run |= self.settle(cpu);
-                    }
-                }
+        if self.order == TickOrder::Interrupted {
+            for cpu in self.machine.interrupted() {
+                self.machine.run_own(cpu);
+                has_run |= self.settle(cpu);
             }
-            TickOrder::AtOnce => {
-                let due: Vec<CpuId> = due.into_iter().filter(|cpu| self.machine.has_reason(*cpu)).collect();
-                due.iter().for_each(|cpu| self.machine.run_own(*cpu));
-                due.iter().for_each(|cpu| self.machine.run_others(*cpu));
-                for cpu in due {
-                    has_run |= self.settle(cpu);
-                }
+        }
+        let due = self.machine.due();
+        if self.order != TickOrder::AtOnce {
+            return self.one_by_one(&due) || has_run;
+        }
+        let due: Vec<CpuId> = due.into_iter().filter(|cpu| self.machine.has_reason(*cpu)).collect();
+        due.iter().for_each(|cpu| self.machine.run_own(*cpu));
+        due.iter().for_each(|cpu| self.machine.run_others(*cpu));
+        for cpu in due {
+            has_run |= self.settle(cpu);
+        }
+        has_run
+    }
+
+    fn one_by_one(&mut self, due: &[CpuId]) -> bool {
+        let (mut has_run, mut is_counted) = (false, self.order == TickOrder::TimeFirst);
+        for &cpu in due {
+            is_counted |= self.machine.counts_time(cpu);
+            let is_gone =
+                !is_counted && self.idles.has(cpu, self.machine.now()) && !self.machine.has_own(cpu);
+            if !is_gone && self.machine.has_reason(cpu) {
+                self.machine.note(cpu);
+                self.machine.run_own(cpu);
+                self.machine.run_others(cpu);
+                has_run |= self.settle(cpu);
             }
         }
         has_run
@@ -128,19 +154,19 @@ impl LoadReplay<'_> {
     }
 }
 
-/// The ticks in which each CPU leaves idle, in the recording.
+/// The ticks in which something happens to each CPU, in the recording.
 #[derive(Debug)]
-struct Wakes(Vec<Vec<u64>>);
+struct Moments(Vec<Vec<u64>>);
 
-impl Wakes {
-    fn new(load: &RecordedLoad) -> Self {
-        let mut wakes = vec![Vec::new(); usize::from(load.cpus)];
-        for input in &load.inputs {
-            if let LoadEvent::Awake(cpu) = input.what {
-                wakes[cpu.index()].push(input.tick);
+impl Moments {
+    fn new(load: &RecordedLoad, is_one: fn(&LoadEvent) -> bool) -> Self {
+        let mut moments = vec![Vec::new(); usize::from(load.cpus)];
+        for input in load.inputs.iter().filter(|input| is_one(&input.what)) {
+            if let LoadEvent::Awake(cpu) | LoadEvent::Idle(cpu) = input.what {
+                moments[cpu.index()].push(input.tick);
             }
         }
-        Self(wakes)
+        Self(moments)
     }
 
     fn has(&self, cpu: CpuId, tick: u64) -> bool {

@@ -309,6 +309,70 @@ fn a_cpu_that_is_kept_awake_is_not_woken() {
     assert_eq!((after.expired, after.wakeups.total, after.wakeups.by_cpu), (2, 1, wakeups([(1, 1)])));
 }
 
+/// CPU 1 sleeps; its timer is due at 40 ms. CPU 2, which is isolated, does something last before that, and is
+/// the migrator. CPU 0 counts time, unless it sleeps; CPU 3 sleeps, too, if it is not heard of.
+fn due_at_40_ms(cpu_0: &[String], cpu_2: &[String]) -> WhatifFigures {
+    let lines = [
+        &[format!("002 8 0.0 {}", start(8, 2, 9000, 1000, "P"))],
+        &[format!("001 7 0.1 {}", start(1, 1, 1009, 1000, "")), idle(0, "0.2"), idle(1, "0.3")][..],
+        cpu_0,
+        &[format!("002 8 36.0 {}", start(8, 2, 9000, 1009, "P"))],
+        cpu_2,
+        &[format!("000 7 100.0 {}", start(3, 0, 9000, 1025, ""))],
+    ];
+    as_recorded(&trace("6.12.1", 4, "2", &lines.concat())).after
+}
+
+/// Goal: a CPU whose tick comes before time is counted, and that goes idle then, pulls nothing. Method: with
+/// and without its going idle, with a timer of its own for that tick, and where it counts time itself from
+/// the beginning or since CPU 0 sleeps.
+#[test]
+fn a_cpu_that_leaves_before_time_is_counted_pulls_nothing() {
+    let keeper = [awake(0, "0.4")];
+    let own = format!("002 8 37.0 {}", start(9, 2, 1009, 1009, "P"));
+    let leaves = idle(2, "40.1");
+    let third = format!("003 9 19.0 {}", start(9, 3, 9000, 1004, "P"));
+    let counts_until_20_ms = [awake(0, "0.4"), third, idle(0, "20.0")];
+    for (cpu_0, cpu_2, pulled, by_cpu) in [
+        (&keeper[..], &[leaves.clone()][..], 0, 0),
+        (&keeper, &[], 1, 2),
+        (&keeper, &[own, leaves.clone()], 1, 2),
+        (&[], &[leaves.clone()], 1, 2),
+        (&counts_until_20_ms, &[leaves.clone()], 1, 2),
+    ] {
+        let after = due_at_40_ms(cpu_0, cpu_2);
+        assert_eq!(foreign(&after), (Some(0), Some(pulled)), "{cpu_2:?}");
+        assert_eq!(after.remote.by_cpu.expect("counts"), [(by_cpu, 1)].into(), "{cpu_2:?}");
+    }
+    assert_eq!(due_at_40_ms(&keeper, &[leaves]).foreign_range.to_string(), "0..1", "all see the new time");
+}
+
+/// Goal: the range has what comes of interrupts of sleeping CPUs; a CPU makes none that is isolated. Method:
+/// CPU 0 awake and asleep; the foreign timers that were counted stay what they are.
+#[test]
+fn a_sleeping_cpu_may_be_interrupted() {
+    for (cpu_0, range, expected) in [(&[awake(0, "0.4")][..], "0..1", "0..6"), (&[], "1", "0..6")] {
+        let after = due_at_40_ms(cpu_0, &[]);
+        assert_eq!(foreign(&after), (Some(0), Some(1)));
+        let ranges = [after.foreign_range.to_string(), after.foreign_expected.to_string()];
+        assert_eq!(ranges, [range, expected], "{cpu_0:?}");
+    }
+}
+
+/// Goal: nothing is expected where nothing can be. Method: zero foreign timers, with the isolated CPU in the
+/// hierarchy, out of it, and under the other policies.
+#[test]
+fn what_cannot_be_is_not_expected() {
+    let lines = [
+        format!("000 7 0.0 {}", start(1, 0, 1009, 1000, "")),
+        format!("000 7 100.0 {}", start(3, 0, 9000, 1025, "")),
+    ];
+    let text = trace("6.12.1", 2, "1", &lines);
+    let questions = [WhatifQuestion::default(), excluding("1"), under(Policy::Push), under(Policy::Stay)];
+    let expected = questions.map(|question| ask(&text, &question).after.foreign_expected.to_string());
+    assert_eq!(expected, ["0..4", "0", "0", "0"]);
+}
+
 /// Goal: a cancel before the expiry of another timer is one. Method: the cancelled timer would run later.
 #[test]
 fn a_cancel_before_another_expiry_counts() {
