@@ -5,6 +5,7 @@ use crate::trace::{ask, cpus, excluding, keeping_awake, start, trace, under};
 use quietcore_core::place::Policy;
 use quietcore_verify::whatif::{WhatifAnswer, WhatifFigures, WhatifQuestion};
 use std::collections::BTreeMap;
+use std::slice::from_ref;
 
 fn idle(cpu: u32, ms: &str) -> String {
     format!("{cpu:03} 0 {ms} timer_base_idle: is_idle=1 cpu={cpu}")
@@ -334,11 +335,11 @@ fn a_cpu_that_leaves_before_time_is_counted_pulls_nothing() {
     let third = format!("003 9 19.0 {}", start(9, 3, 9000, 1004, "P"));
     let counts_until_20_ms = [awake(0, "0.4"), third, idle(0, "20.0")];
     for (cpu_0, cpu_2, pulled, by_cpu) in [
-        (&keeper[..], &[leaves.clone()][..], 0, 0),
+        (&keeper[..], from_ref(&leaves), 0, 0),
         (&keeper, &[], 1, 2),
         (&keeper, &[own, leaves.clone()], 1, 2),
-        (&[], &[leaves.clone()], 1, 2),
-        (&counts_until_20_ms, &[leaves.clone()], 1, 2),
+        (&[], from_ref(&leaves), 1, 2),
+        (&counts_until_20_ms, from_ref(&leaves), 1, 2),
     ] {
         let after = due_at_40_ms(cpu_0, cpu_2);
         assert_eq!(foreign(&after), (Some(0), Some(pulled)), "{cpu_2:?}");
