@@ -184,6 +184,22 @@ pub(super) const BINARY: &[Mutant] = &[
         killers: &[Test(TraceUnits, "live::events::tests::what_is_not_asked_for_is_not_recorded")],
     },
     Mutant {
+        name: "beginnings-switched-on-first",
+        rule: "what begins something is recorded no sooner than what ends it",
+        file: "crates/trace/src/live/events.rs",
+        right: "_ if BEGINNINGS.contains(&name) => 3,",
+        wrong: "_ if BEGINNINGS.contains(&name) => 1,",
+        killers: &[Test(TraceUnits, "live::events::tests::ends_are_switched_on_before_beginnings")],
+    },
+    Mutant {
+        name: "record-switches-beginnings-on-first",
+        rule: "in a recording that is kept, what begins something comes no sooner than what ends it, either",
+        file: "crates/trace/src/live/events.rs",
+        right: "chosen.sort_by_key(|tracepoint| turn(tracepoint.name));",
+        wrong: "chosen.sort_by_key(|tracepoint| turn(tracepoint.name).min(1));",
+        killers: &[Test(TraceUnits, "live::events::tests::ends_are_switched_on_before_beginnings")],
+    },
+    Mutant {
         name: "unseen-untold",
         rule: "events that the kernel kept and were not seen are told",
         file: "crates/cli/src/live.rs",

@@ -90,6 +90,27 @@ impl Tracepoint {
     }
 }
 
+/// What begins something that another tracepoint shows the end of.
+const BEGINNINGS: &[&str] = &[
+    "timer/timer_start",
+    "timer/hrtimer_start",
+    "irq/softirq_raise",
+    "sched/sched_waking",
+    "workqueue/workqueue_queue_work",
+    "csd/csd_queue_cpu",
+];
+
+/// When a tracepoint is switched on, lower first. An end without its beginning is known for one, a beginning
+/// whose end was not recorded yet would last.
+fn turn(name: &str) -> u8 {
+    match name {
+        _ if ALWAYS.contains(&name) => 0,
+        _ if name.ends_with("_exit") || name.ends_with("_end") => 1,
+        _ if BEGINNINGS.contains(&name) => 3,
+        _ => 2,
+    }
+}
+
 /// The tracepoints for `questions` about a machine with `isolated` CPUs, each once, in the order they are
 /// switched on. The running kernel may lack some of them.
 #[must_use]
@@ -111,6 +132,7 @@ pub fn tracepoints(questions: &[Question], isolated: &CpuSet) -> Vec<Tracepoint>
         }
     }
     let tracepoint = |name| Tracepoint { name, filter: filter(name, questions, isolated) };
+    chosen.sort_by_key(|name| turn(name));
     chosen.into_iter().map(tracepoint).collect()
 }
 
@@ -120,6 +142,7 @@ pub fn recorded_tracepoints(isolated: &CpuSet) -> Vec<Tracepoint> {
     let mut chosen = tracepoints(&Question::ALL, isolated);
     chosen.retain(|tracepoint| !RECORDED.contains(&tracepoint.name));
     chosen.extend(RECORDED.iter().map(|&name| Tracepoint { name, filter: None }));
+    chosen.sort_by_key(|tracepoint| turn(tracepoint.name));
     chosen
 }
 
@@ -230,6 +253,43 @@ mod tests {
             ["timer/timer_start", "timer/timer_expire_exit", "timer/hrtimer_expire_exit", "ipi/ipi_send_cpu"]
         {
             assert_eq!(filter(&Question::ALL, "1", name), None, "{name}");
+        }
+    }
+
+    /// Goal: nothing begins in a recording before its end can be seen. Method: pairs, with what stands between.
+    #[test]
+    fn ends_are_switched_on_before_beginnings() {
+        let isolated = "1".parse().expect("a list");
+        for chosen in [tracepoints(&Question::ALL, &isolated), recorded_tracepoints(&isolated)] {
+            let place = |name: &str| {
+                let found = chosen.iter().position(|tracepoint| tracepoint.name == name);
+                found.unwrap_or_else(|| panic!("{name} is not on"))
+            };
+            for order in [
+                [
+                    "ipi/ipi_send_cpu",
+                    "timer/timer_expire_exit",
+                    "timer/timer_expire_entry",
+                    "timer/timer_start",
+                ],
+                ["ipi/ipi_raise", "timer/hrtimer_expire_exit", "timer/timer_cancel", "timer/hrtimer_start"],
+                ["ipi/ipi_raise", "irq/softirq_exit", "irq/softirq_entry", "irq/softirq_raise"],
+                ["ipi/ipi_raise", "irq_vectors/local_timer_exit", "sched/sched_switch", "sched/sched_waking"],
+                [
+                    "ipi/ipi_raise",
+                    "workqueue/workqueue_execute_end",
+                    "workqueue/workqueue_execute_start",
+                    "workqueue/workqueue_queue_work",
+                ],
+                [
+                    "ipi/ipi_raise",
+                    "irq_vectors/call_function_exit",
+                    "irq_vectors/call_function_entry",
+                    "csd/csd_queue_cpu",
+                ],
+            ] {
+                assert!(order.map(place).is_sorted(), "{order:?}");
+            }
         }
     }
 
