@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Goal: nothing begins in a recording before its end can be seen. Method: pairs, with what stands between.
+    /// Goal: nothing begins in a recording before its end can be seen. Method: pairs, and what lies between.
     #[test]
     fn ends_are_switched_on_before_beginnings() {
         let isolated = "1".parse().expect("a list");
