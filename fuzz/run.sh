@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 seconds=${1:-600}
 targets=("${@:2}")
 all=(parse_trace parse_line parse_line_fields tc_grammar control ip_packet disciplines whatif scenario)
-all+=(trace_dat perf_data canary)
+all+=(trace_dat perf_data perfetto canary)
 [ ${#targets[@]} -gt 0 ] || targets=("${all[@]}")
 fuzz=(cargo +nightly fuzz run --fuzz-dir .)
 [ -z "${FUZZ_TARGET_DIR:-}" ] || fuzz+=(--target-dir "$FUZZ_TARGET_DIR")
@@ -20,13 +20,13 @@ for target in "${targets[@]}"; do
     case $target in
         tc_grammar | control) options+=(-dict=tc.dict) ;;
         scenario) options+=(-dict=scenario.dict) ;;
-        ip_packet | disciplines | trace_dat | perf_data) ;;
+        ip_packet | disciplines | trace_dat | perf_data | perfetto) ;;
         *) options+=(-dict=trace.dict) ;;
     esac
     case $target in
         parse_trace | whatif | scenario) options+=(-max_len=16384) ;;
         ip_packet) options+=(-max_len=256) ;;
-        trace_dat | perf_data) options+=(-max_len=150000) ;;
+        trace_dat | perf_data | perfetto) options+=(-max_len=150000) ;;
         canary) options[0]=-max_total_time=60 ;;
         *) options+=(-max_len=4096) ;;
     esac

@@ -52,9 +52,10 @@ while IFS= read -r line; do
     printf "$length%s" "$line"
 done <tc_lines.txt >corpus/control/all
 # Binary files without the bytes that the targets put before them.
-mkdir -p corpus/trace_dat corpus/perf_data
+mkdir -p corpus/trace_dat corpus/perf_data corpus/perfetto
 for file in ../crates/cli/tests/trace-cmd/*.dat; do
     tail -c +11 "$file" >"corpus/trace_dat/$(basename "$file")"
 done
 tail -c +9 seeds-binary/perf.data >corpus/perf_data/perf.data
+tail -c +6 seeds-binary/perfetto.pftrace >corpus/perfetto/perfetto.pftrace
 find corpus -type f | wc -l | sed 's/$/ seeds/'

@@ -132,6 +132,8 @@ plain valid "$size" trace-dat "pages of trace-cmd, repeated"
 plain garbage "$size" trace-dat-random "random pages behind trace-cmd's front"
 plain valid "$size" perf-data "samples of perf in one round"
 plain garbage "$size" perf-data-random "random records behind perf's front"
+plain valid "$size" perfetto "packets of Perfetto on four CPUs"
+plain garbage "$size" perfetto-random "random packets behind Perfetto's first one"
 compressed garbage "$size" zeros "zero bytes"
 compressed garbage "$size" same-line "one valid line, which expands further than is allowed"
 compressed garbage "$small" same-line "a window of 128 MiB" --long=27

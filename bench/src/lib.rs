@@ -2,7 +2,7 @@
 //!
 //! - `recording`: the text of the bundled recordings, header and events apart;
 //! - `limits`: what the machine itself allows; `targets`: what is held against that;
-//! - `binary`: files of other tools, made long;
+//! - `binary`, `perfetto`: files of other tools, made long;
 //! - `lines`: lines made to be hard to read, at a speed near that of the disk;
 //! - `peers`: timer structures side by side, see `src/bin/peers.rs`;
 //! - `runtimes`: whole timer runtimes side by side, see `src/bin/runtimes.rs`;
@@ -13,6 +13,7 @@ pub mod limits;
 pub mod lines;
 pub mod machine;
 pub mod peers;
+mod perfetto;
 pub mod recording;
 pub mod runtimes;
 pub mod statistics;

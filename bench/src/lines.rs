@@ -4,6 +4,7 @@
 //! can be repeated. Deliberately absent: compression, which is `zstd`'s.
 
 use crate::binary::{Contents, write_perf_data, write_trace_dat};
+use crate::perfetto::write_perfetto;
 use clap::ValueEnum;
 use fastrand::Rng;
 use std::io::{self, Write};
@@ -51,6 +52,10 @@ pub enum Kind {
     PerfData,
     /// The front of one, and random records
     PerfDataRandom,
+    /// A trace of Perfetto: softirqs and wake-ups on four CPUs in turn
+    Perfetto,
+    /// The first packet of one, and packets of random bytes
+    PerfettoRandom,
 }
 
 /// Writes `kind` until at least `size` bytes are written (exactly `size` for kinds without lines).
@@ -74,6 +79,8 @@ pub fn write(kind: Kind, size: u64, out: &mut dyn Write) -> io::Result<()> {
         Kind::TraceDatRandom => write_trace_dat(Contents::Random, size, out),
         Kind::PerfData => write_perf_data(Contents::Repeated, size, out),
         Kind::PerfDataRandom => write_perf_data(Contents::Random, size, out),
+        Kind::Perfetto => write_perfetto(Contents::Repeated, size, out),
+        Kind::PerfettoRandom => write_perfetto(Contents::Random, size, out),
         _ => write_lines(kind, size, out),
     }
 }
@@ -242,7 +249,7 @@ mod tests {
                 Kind::Random | Kind::GarbageLines | Kind::Zeros | Kind::OneLine | Kind::Dashes
             );
             // Binary files are not read line by line: the first bad page or record ends them.
-            let damaged = matches!(kind, Kind::TraceDatRandom | Kind::PerfDataRandom);
+            let damaged = matches!(kind, Kind::TraceDatRandom | Kind::PerfDataRandom | Kind::PerfettoRandom);
             let (mut text, size) = (Vec::new(), 130_000);
             write(kind, size, &mut text).expect("a Vec takes all");
             assert!(text.len() as u64 >= size, "{kind:?}");

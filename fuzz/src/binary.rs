@@ -8,6 +8,8 @@ use std::io::Read;
 pub const TRACE_DAT: &[u8] = b"\x17\x08\x44tracing";
 /// What every `perf.data` begins with.
 pub const PERF_DATA: &[u8] = b"PERFILE2";
+/// A first packet of Perfetto, with the number of its sequence alone, and the begin of the next one.
+pub const PERFETTO: &[u8] = b"\x0a\x02\x50\x01\x0a";
 
 /// So much of a text is read; a file of some kilobytes can hold many short events.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
@@ -37,14 +39,15 @@ pub fn check_binary(magic: &[u8], bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{PERF_DATA, TRACE_DAT, check_binary};
+    use super::{PERF_DATA, PERFETTO, TRACE_DAT, check_binary};
     use quietcore_trace::open_bytes;
     use std::io::Read;
 
-    const FILES: [(&[u8], &[u8]); 3] = [
+    const FILES: [(&[u8], &[u8]); 4] = [
         (TRACE_DAT, include_bytes!("../../crates/cli/tests/trace-cmd/v6.dat")),
         (TRACE_DAT, include_bytes!("../../crates/cli/tests/trace-cmd/v7.dat")),
         (PERF_DATA, include_bytes!("../seeds-binary/perf.data")),
+        (PERFETTO, include_bytes!("../seeds-binary/perfetto.pftrace")),
     ];
 
     /// Goal: the seeds are files, and what must hold holds for them, cut and damaged. Method: 30 places of

@@ -19,8 +19,6 @@ const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z'];
 const TRACE_DAT_MAGIC: &[u8] = &[0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g'];
 const PERF_DATA_MAGIC: &[u8] = b"PERFILE2";
 const PERF_DATA_BIG_ENDIAN_MAGIC: &[u8] = b"2ELIFREP";
-/// A packet begins, as an empty line of text does.
-const PERFETTO_FIRST: u8 = b'\n';
 const PROBE_BYTES: usize = 10;
 
 const RUNNING: RunningKernel = RunningKernel {
@@ -87,8 +85,8 @@ impl std::error::Error for OpenError {
 }
 
 /// Opens a trace: text; text compressed with gzip, xz or zstd (feature `compression`); a `trace.dat` of
-/// trace-cmd, a `perf.data` of perf or a trace of Perfetto. `-` is standard input, where these three cannot
-/// be read.
+/// trace-cmd, a `perf.data` of perf or a trace of Perfetto, which may be compressed like text. `-` is
+/// standard input, where a `trace.dat` and a `perf.data` cannot be read.
 ///
 /// Memory: one buffer, up to 80 MiB more for a compressed input, up to 256 MiB for a binary file. An input
 /// that expands to more than [`EXPANSION_MAX`] times its size is refused while it is read; see
@@ -125,9 +123,6 @@ pub fn open_expanding(path: &Path, expansion_max: u32) -> Result<Box<dyn Read>, 
         if front.starts_with(PERF_DATA_MAGIC) {
             return binary(path, read_perf_data(file, RUNNING));
         }
-        if front[0] == PERFETTO_FIRST && begins_with_packet(&file).map_err(failed)? {
-            return binary(path, Ok(read_perfetto(file, expansion_max)));
-        }
     }
     decompress(path, file, expansion_max)
 }
@@ -154,9 +149,6 @@ pub fn open_bytes(name: &str, bytes: impl Into<Cow<'static, [u8]>>) -> Result<Bo
     }
     if bytes.starts_with(PERF_DATA_MAGIC) {
         return binary(path, read_perf_data(bytes, RUNNING));
-    }
-    if begins_with_packet(&bytes).is_ok_and(|is_perfetto| is_perfetto) {
-        return binary(path, Ok(read_perfetto(bytes, EXPANSION_MAX)));
     }
     decompress(path, Cursor::new(bytes), EXPANSION_MAX)
 }
@@ -202,26 +194,31 @@ fn decompress(
             "trace-cmd report -i FILE > trace.txt",
         );
     }
-    let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
-    if front.first() == Some(&PERFETTO_FIRST) && !front.iter().all(is_text) {
-        let kind = "a trace of Perfetto in a pipe";
-        return Err(OpenError::NotRead { path: path.to_owned(), kind, remedy: "name its file" });
-    }
     let is_compressed = [GZIP_MAGIC, XZ_MAGIC, ZSTD_MAGIC].iter().position(|magic| front.starts_with(magic));
     let whole: Chain<Cursor<Vec<u8>>, _> = Cursor::new(front).chain(source);
-    let Some(compression) = is_compressed else { return Ok(Box::new(whole)) };
+    let Some(compression) = is_compressed else {
+        return text_or_packets(whole, expansion_max).map_err(failed);
+    };
     #[cfg(feature = "compression")]
     {
         let compression = [FileCompression::Gzip, FileCompression::Xz, FileCompression::Zstd][compression];
-        Ok(Box::new(Bounded::new(whole, compression, expansion_max).map_err(failed)?))
+        let expanded = Bounded::new(whole, compression, expansion_max);
+        expanded.and_then(|expanded| text_or_packets(expanded, expansion_max)).map_err(failed)
     }
     #[cfg(not(feature = "compression"))]
     {
-        let (_, _) = (expansion_max, whole);
         let remedy =
             ["zcat FILE > trace.txt", "xzcat FILE > trace.txt", "zstd -d FILE -o trace.txt"][compression];
         convert("compressed, which this program cannot read", remedy)
     }
+}
+
+/// What can be read from the front: text, or the packets of Perfetto, which are made text.
+fn text_or_packets(mut source: impl Read + 'static, expansion_max: u32) -> io::Result<Box<dyn Read>> {
+    let mut front = Vec::new();
+    let is_perfetto = begins_with_packet(&mut source, &mut front)?;
+    let whole = Cursor::new(front).chain(source);
+    Ok(if is_perfetto { Box::new(read_perfetto(whole, expansion_max)) } else { Box::new(whole) })
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Traces of Perfetto with events of the kernel (its data source `linux.ftrace`).
 //!
-//! A trace is a sequence of packets. A packet with events has those of one CPU, so the file is in the order
-//! of time only from one reading of all CPUs to the next. Events wait until so many have come that no earlier
-//! one can: up to [`WAITING_BYTES_MAX`]. If more come between two readings, time may run back, which the
-//! reader tells.
+//! A trace is a sequence of packets, read from the front, so it may come from a pipe. A packet with events
+//! has those of one CPU, so the file is in the order of time only from one reading of all CPUs to the next.
+//! Events wait until so many have come that no earlier one can: up to [`WAITING_BYTES_MAX`]. If more come
+//! between two readings, time may run back, which the reader tells.
 //!
 //! Not there: what the CPU was doing (the letters of a line), so a line has none; events that Perfetto has no
 //! message for, as `timer_migration:*`, which it stores without the kernel's words.
@@ -16,7 +16,7 @@ mod packets;
 mod symbols;
 mod wire;
 
-use super::bytes::{ReadAt, invalid};
+use super::bytes::invalid;
 use super::line_printer::write_columns;
 use super::names::KernelNames;
 use super::print::one_line;
@@ -64,8 +64,8 @@ mod field {
     pub(super) const MACHINE: u32 = 4;
 }
 
-/// The text of a file, of which packets that are compressed may expand so many times.
-pub(crate) fn read(file: impl ReadAt + 'static, expansion_max: u32) -> impl Read {
+/// The text of a trace, of which packets that are compressed may expand so many times.
+pub(crate) fn read(file: impl Read + 'static, expansion_max: u32) -> impl Read {
     PerfettoText {
         packets: PerfettoPackets::new(file, expansion_max),
         bundle: None,
@@ -144,7 +144,7 @@ struct PerfettoText<F> {
     text: TextBlock,
 }
 
-impl<F: ReadAt> PerfettoText<F> {
+impl<F: Read> PerfettoText<F> {
     /// Makes the next piece of text, if there is any.
     fn fill(&mut self) -> io::Result<()> {
         self.text.begin();
@@ -405,7 +405,7 @@ fn write_comm(task: &NamedTask, text: &mut Vec<u8>) {
     one_line(&mut text[begun..]);
 }
 
-impl<F: ReadAt> Read for PerfettoText<F> {
+impl<F: Read> Read for PerfettoText<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.text.is_empty() {
             self.fill()?;

@@ -3,8 +3,8 @@
 //! A trace is a message of packets alone, so the file is read from the front, a packet at a time. Memory: one
 //! packet, and those that were compressed with it.
 
-use super::wire::{WireFields, varint};
-use crate::binary::bytes::{ReadAt, invalid};
+use super::wire::{VARINT_BYTES_MAX, WireFields, varint};
+use crate::binary::bytes::invalid;
 #[cfg(feature = "compression")]
 use crate::expansion::ExpansionExceeded;
 use std::io::{self, BufRead, BufReader, Read};
@@ -20,25 +20,10 @@ const COMPRESSED_PACKETS: u32 = 50;
 #[cfg(feature = "compression")]
 const ALWAYS_EXPANDED: u64 = 16 << 20;
 
-/// A file, read from the front.
-#[derive(Debug)]
-struct FromFront<F> {
-    file: F,
-    at: u64,
-}
-
-impl<F: ReadAt> Read for FromFront<F> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(buffer, self.at)?;
-        self.at += count as u64;
-        Ok(count)
-    }
-}
-
 /// See the module.
 #[derive(Debug)]
 pub(super) struct PerfettoPackets<F> {
-    file: BufReader<FromFront<F>>,
+    file: BufReader<F>,
     /// Where the next packet of the file begins.
     at: u64,
     packet: Vec<u8>,
@@ -56,10 +41,10 @@ struct Expansion {
     expanded: u64,
 }
 
-impl<F: ReadAt> PerfettoPackets<F> {
+impl<F: Read> PerfettoPackets<F> {
     pub(super) fn new(file: F, expansion_max: u32) -> Self {
         Self {
-            file: BufReader::new(FromFront { file, at: 0 }),
+            file: BufReader::new(file),
             at: 0,
             packet: Vec::new(),
             expanded: Vec::new(),
@@ -102,7 +87,7 @@ impl<F: ReadAt> PerfettoPackets<F> {
         if self.byte()? != PACKET_TAG {
             return Err(invalid(format!("no packet begins at byte {begun}, where one should")));
         }
-        let mut length = Vec::with_capacity(10);
+        let mut length = Vec::with_capacity(VARINT_BYTES_MAX);
         while length.last().is_none_or(|&byte| byte >= 0x80) && length.len() < length.capacity() {
             length.push(self.byte()?);
         }
@@ -178,30 +163,33 @@ impl Expansion {
     }
 }
 
-/// Whether a file can be a trace: it begins with a packet that has the fields of one.
-pub(crate) fn begins_with_packet(file: &impl ReadAt) -> io::Result<bool> {
+/// Whether `front` and what follows in `source` can be a trace: it begins with a packet that has the fields
+/// of one. No more is read than that needs; it is added to `front`.
+pub(crate) fn begins_with_packet(source: &mut impl Read, front: &mut Vec<u8>) -> io::Result<bool> {
     /// The first packet says who traced, and is short, if it is not of those that are compressed.
     const PROBE_BYTES: usize = 1 << 20;
-    let mut front = [0; 11];
-    let count = file.read_at(&mut front, 0)?;
-    let Some((&PACKET_TAG, mut rest)) = front[..count].split_first() else { return Ok(false) };
-    let before = rest.len();
-    let Some(length) = varint(&mut rest) else { return Ok(false) };
-    let Some(length) = usize::try_from(length).ok().filter(|length| (2..=PROBE_BYTES).contains(length))
-    else {
-        return Ok(false);
+    let mut has = |front: &mut Vec<u8>, count: usize| -> io::Result<bool> {
+        let missing = count.saturating_sub(front.len());
+        source.take(missing as u64).read_to_end(front)?;
+        Ok(front.len() >= count)
     };
-    let mut packet = vec![0; length + 1];
-    let begun = 1 + (before - rest.len()) as u64;
-    let mut read = 0;
-    while read < packet.len() {
-        match file.read_at(&mut packet[read..], begun + read as u64)? {
-            0 => break,
-            count => read += count,
+    if !has(front, 1)? || front[0] != PACKET_TAG {
+        return Ok(false);
+    }
+    let mut begun = 1;
+    while begun == 1 || front[begun - 1] >= 0x80 {
+        begun += 1;
+        if begun > 1 + VARINT_BYTES_MAX || !has(front, begun)? {
+            return Ok(false);
         }
     }
-    // Text that begins with an empty line would have to end here, too, with another one.
-    let is_followed = read == length || packet[length] == PACKET_TAG;
-    let is_whole = read >= length && WireFields::of(&packet[..length]).all(|field| field.is_ok());
-    Ok(is_followed && is_whole)
+    let length = varint(&mut &front[1..begun]).and_then(|length| usize::try_from(length).ok());
+    let Some(length) = length.filter(|length| (2..=PROBE_BYTES).contains(length)) else {
+        return Ok(false);
+    };
+    let end = begun + length;
+    // Text that begins with an empty line would have to end here, too, or go on with another one.
+    let is_followed = !has(front, end + 1)? || front[end] == PACKET_TAG;
+    let packet = front.get(begun..end);
+    Ok(is_followed && packet.is_some_and(|packet| WireFields::of(packet).all(|field| field.is_ok())))
 }

@@ -4,8 +4,7 @@
 use super::{WAITING_BYTES_MAX, begins_with_packet, read};
 use crate::event::Event;
 use crate::reader::TraceReader;
-use std::borrow::Cow;
-use std::io::Read;
+use std::io::{Cursor, Read};
 
 fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -49,7 +48,7 @@ fn event(at: u64, pid: u64, number: u64, fields: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn read_of(file: &[u8]) -> impl Read {
-    read(Cow::<[u8]>::Owned(file.to_vec()), 250)
+    read(Cursor::new(file.to_vec()), 250)
 }
 
 fn text_of(file: &[u8]) -> String {
@@ -348,14 +347,28 @@ fn what_is_wrong_has_its_place() {
     assert!(with(b"").starts_with("it holds no events of the kernel"));
 }
 
-/// Goal: a trace of Perfetto is told from a text. Method: a trace, one that is cut in its first packet, texts
-/// that begin with an empty line, and what is too short.
+/// Goal: a trace of Perfetto is told from a text, and nothing that was read for that is lost. Method: a
+/// trace, one that is cut in its first packet, texts that begin with an empty line, and what is too short;
+/// with some bytes read before.
 #[test]
 fn a_trace_is_told_from_a_text() {
-    let is_one = |bytes: &[u8]| begins_with_packet(&bytes).expect("memory");
+    let is_one = |bytes: &[u8]| {
+        let told = [0, 1, 3, 10].map(|before| {
+            let (before, mut rest) = bytes.split_at(bytes.len().min(before));
+            let mut front = before.to_vec();
+            let is_one = begins_with_packet(&mut rest, &mut front).expect("memory");
+            assert_eq!([&front[..], rest].concat(), bytes);
+            is_one
+        });
+        assert!(told.iter().all(|&is_one| is_one == told[0]), "{told:?}: {bytes:?}");
+        told[0]
+    };
     assert!(is_one(&whole()) && is_one(&packet(&[uint(10, 1)])));
     assert!(!is_one(&whole()[..20]));
+    let long = |length: usize| packet(&[bytes(99, &vec![7; length])]);
+    assert!(is_one(&long(1 << 19)) && !is_one(&long(1 << 20)));
     for text in [
+        "",
         "\n",
         "\n\n",
         "\n# tracer: nop\n#\n",

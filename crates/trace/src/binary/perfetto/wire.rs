@@ -6,7 +6,7 @@
 //! Source: the format's public description ("Encoding").
 
 /// 64 bits in groups of seven.
-const VARINT_BYTES_MAX: usize = 10;
+pub(super) const VARINT_BYTES_MAX: usize = 10;
 
 /// A message ends inside a field, or has one of a kind that is not in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
