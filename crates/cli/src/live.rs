@@ -10,6 +10,7 @@ use crate::progress::Display;
 use crate::signals::SignalFlag;
 use crate::trigger::{Trigger, TriggerRequest};
 use crate::typed::program_as_root;
+use crate::wall_clock;
 use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_explain::Gap;
 use quietcore_trace::live::{
@@ -157,12 +158,13 @@ impl Session {
             say(SLOW_TEXT);
         }
         let waiting = request.trigger.map(|trigger| WaitingText::new(trigger.before + READ_WITHIN));
-        let trigger = request.trigger.map(|trigger| Trigger::new(trigger, &request.isolated));
         let reader = TraceReader::new(Kept::new(text, file, waiting));
         say(&format!("recording for {:?} (Ctrl-C ends it early)", request.span));
         let (began, bytes_max) = (Instant::now(), request.bytes_max);
         let is_whole = request.buffer_kib.is_some() || try_out(&recording, request.span, interrupt)?;
         let deadline = if is_whole { began } else { Instant::now() } + request.span;
+        let now = wall_clock::now().at;
+        let trigger = request.trigger.map(|trigger| Trigger::new(trigger, &request.isolated, now));
         let interrupt = interrupt.clone();
         let triggered = None;
         Ok(Self { reader, recording, interrupt, deadline, bytes_max, trigger, triggered, is_whole })

@@ -208,6 +208,14 @@ pub(super) const BINARY: &[Mutant] = &[
         killers: &[Test(CommandUnits, "live::tests::events_that_were_not_seen_are_told")],
     },
     Mutant {
+        name: "perfetto-losses-twice",
+        rule: "an event of Perfetto that was lost counts once",
+        file: PERFETTO,
+        right: "count.saturating_sub(std::mem::take(&mut cpu.marks));",
+        wrong: "count.saturating_sub(std::mem::take(&mut cpu.marks) & 0);",
+        killers: &[Test(TraceUnits, "binary::perfetto::tests::lost_events_are_marks")],
+    },
+    Mutant {
         name: "perfetto-in-file-order",
         rule: "events of Perfetto's packets come in the order of their times",
         file: PERFETTO,

@@ -79,6 +79,14 @@ pub(super) const CAUSES: &[Mutant] = &[
         killers: &[Test(CommandUnits, "html::tests::a_chain_begins_elsewhere")],
     },
     Mutant {
+        name: "beginning-is-a-spike",
+        rule: "what a recording did while it began is no spike",
+        file: "crates/cli/src/trigger.rs",
+        right: "record.at >= self.not_before && ",
+        wrong: "record.at >= self.not_before.min(Nanos(0)) && ",
+        killers: &[Test(CommandUnits, "trigger::tests::a_spike_is_not_of_the_beginning")],
+    },
+    Mutant {
         name: "waiting-text-cut-in-a-line",
         rule: "what is kept of waiting text begins with a line",
         file: "crates/cli/src/kept.rs",

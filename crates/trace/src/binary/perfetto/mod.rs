@@ -117,6 +117,8 @@ struct PerfettoCpu {
     lost: u64,
     /// A bundle without events says that some were lost: those before the next one.
     owes_mark: bool,
+    /// Marks that were printed without a number; each is of one event at least.
+    marks: u64,
 }
 
 /// The machine that was traced.
@@ -221,10 +223,12 @@ impl<F: Read> PerfettoText<F> {
 
     fn print(&mut self, at: u64, cpu: CpuId, item: BundledItem) {
         let Self { names, cpus, text, .. } = self;
-        let (running, text) = (&mut cpu_mut(cpus, cpu).task, text.text_mut());
+        let (of_cpu, text) = (cpu_mut(cpus, cpu), text.text_mut());
+        let running = &mut of_cpu.task;
         match item {
             BundledItem::Lost => {
                 *running = None;
+                of_cpu.marks += 1;
                 let _ = writeln!(text, "CPU:{cpu} [LOST EVENTS]");
             }
             BundledItem::Event { pid, text: event } => {
@@ -276,7 +280,10 @@ impl<F: Read> PerfettoText<F> {
             cpu.lost = cpu.lost_before;
             if std::mem::take(&mut cpu.owes_mark) {
                 let _ = writeln!(self.text.text_mut(), "CPU:{index} [LOST EVENTS]");
+                cpu.marks += 1;
             }
+            // Those of the marks are among them.
+            let count = count.saturating_sub(std::mem::take(&mut cpu.marks));
             if count > 0 {
                 let _ = writeln!(self.text.text_mut(), "CPU:{index} [LOST {count} EVENTS]");
             }
