@@ -17,7 +17,7 @@ use quietcore_trace::live::{
     BUFFER_KIB_MAX, BufferCounts, LiveError, LiveText, OwnDisturbance, Recording, Tracefs, go_before_others,
     recorded_tracepoints, run_on, tracepoints,
 };
-use quietcore_trace::{Event, Progress, Question, Record, Tally, TraceReader};
+use quietcore_trace::{Event, Header, Progress, Question, Record, Tally, TraceReader};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -128,7 +128,7 @@ impl Session {
     /// Announces, makes the instance, and switches the tracepoints on. The text is kept in `file`.
     pub(crate) fn start(
         request: &Request,
-        file: Option<KeptText>,
+        mut file: Option<KeptText>,
         interrupt: &SignalFlag,
     ) -> Result<Self, CliError> {
         let tracefs = Tracefs::find().map_err(live_error)?;
@@ -148,6 +148,11 @@ impl Session {
         say(&what_it_will_do(request, chosen.len(), &running_on));
         let buffer_kib = request.buffer_kib.unwrap_or(DEFAULT_BUFFER_KIB);
         let mut recording = Recording::start(&tracefs, &chosen, buffer_kib).map_err(live_error)?;
+        if let Some(file) = &mut file {
+            let mut header = Header::default();
+            header.whole_from = Some(wall_clock::now().at);
+            file.write(header.to_string().as_bytes())?;
+        }
         if let Some(sentence) = what_is_missing(recording.missing()) {
             say(&sentence);
         }

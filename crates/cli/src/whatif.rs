@@ -52,7 +52,11 @@ fn read(args: &WhatIfArgs) -> Result<(Explanation, RecordedLoad), CliError> {
     let facts = facts(&options, reader.header().hz);
     let (mut explain, mut load) = (Explain::new(options), LoadReader::new());
     let mut display = Display::new();
+    let whole_from = reader.header().whole_from.unwrap_or_default();
     let mut take = |record: &quietcore_trace::Record<'_>| {
+        if record.at < whole_from {
+            return load.is_full();
+        }
         load.take(record);
         if !load.is_full() {
             explain.take(record);

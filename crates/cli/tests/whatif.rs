@@ -84,6 +84,29 @@ fn errors_name_the_input_and_the_remedy() {
     assert!(clock.contains("trace_clock mono"), "{clock}");
 }
 
+/// Goal: what a recorder caught while it switched its events on is not replayed. Method: two timers, the
+/// first one before all events were on.
+#[test]
+fn what_comes_before_all_events_are_on_is_not_replayed() {
+    let start = |at: u64, timer: u64| {
+        format!(
+            "  a-7 [001] d..2. {at}.000000: timer_start: timer={timer} function=f expires={} \
+             [timeout=9] cpu=1 idx=1 flags=\n",
+            1009 + 250 * at
+        )
+    };
+    let pending = |header: &str| {
+        let starts = start(1, 1) + &start(2, 2);
+        let recording = format!("# kernel: Linux 6.12.1, HZ=250\n{header}{starts}");
+        let output = whatif(&["-", "--policy", "stay", "--isolated", "0", "--json"], recording.as_bytes());
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let count = |place| answer.pointer(place).and_then(serde_json::Value::as_u64).expect("a count");
+        (count("/recorded/timers/started"), count("/after/pending") + count("/after/expired"))
+    };
+    assert_eq!(pending(""), (2, 2));
+    assert_eq!(pending("# whole from: 1.000000001\n"), (1, 1));
+}
+
 /// Goal: the text has the table, the CPUs, and every assumption, within 100 columns. Method: one question of
 /// each kind.
 #[test]

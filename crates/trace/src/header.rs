@@ -5,8 +5,8 @@
 
 use crate::field::unsigned;
 use crate::kernel::KernelRelease;
-use crate::wall_clock::WallClock;
-use quietcore_core::CpuSet;
+use crate::wall_clock::{Seconds, WallClock, seconds};
+use quietcore_core::{CpuSet, Nanos};
 use std::fmt;
 
 /// Nodes of a machine; the kernel's own limit.
@@ -35,6 +35,8 @@ pub struct Header {
     pub isolated: Option<CpuSet>,
     /// The CPUs of which no event was left out, if the recorder left out those of others.
     pub whole_on: Option<CpuSet>,
+    /// From when on every event is on, if the recorder switched them on one after another.
+    pub whole_from: Option<Nanos>,
     /// CPUs with `nohz_full`, as that kernel listed them.
     pub nohz_full: Option<CpuSet>,
     /// The sysctl `kernel.timer_migration`.
@@ -130,6 +132,7 @@ impl Header {
                 self.nohz_full = value.split_once("nohz_full: ").and_then(|(_, list)| first_list(list));
             }
             "whole on" => self.whole_on = first_list(value),
+            "whole from" => self.whole_from = seconds(value),
             "wall clock" => self.wall_clock = WallClock::parse(value),
             "load" => self.load = Some(value.to_owned()),
             "sysctl kernel timer_migration" => self.timer_migration = Some(value != "0"),
@@ -176,6 +179,9 @@ impl fmt::Display for Header {
         }
         if let Some(whole_on) = &self.whole_on {
             writeln!(out, "# whole on: {whole_on}")?;
+        }
+        if let Some(whole_from) = self.whole_from {
+            writeln!(out, "# whole from: {}", Seconds(whole_from))?;
         }
         if let Some(is_on) = self.timer_migration {
             writeln!(out, "# sysctl kernel timer_migration: {}", u8::from(is_on))?;
@@ -297,6 +303,7 @@ mod tests {
         header.load = Some("a load".to_owned());
         let (at, since_1970) = (Nanos(7), Nanos(1_795_817_949_000_000_070));
         header.wall_clock = Some(WallClock { at, since_1970 });
+        header.whole_from = Some(Nanos(5_000_000_070));
         assert_eq!(back(&header), header);
         header.nodes = vec!["0-7".parse().expect("a list"), "8-15".parse().expect("a list")];
         header.isolated = Some("1-7,9".parse().expect("a list"));

@@ -36,14 +36,22 @@ impl WallClock {
 
 impl fmt::Display for WallClock {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let split = |nanos: Nanos| (nanos.0 / 1_000_000_000, nanos.0 % 1_000_000_000);
-        let ((seconds, nanos), (at_seconds, at_nanos)) = (split(self.since_1970), split(self.at));
-        write!(out, "{seconds}.{nanos:09} at {at_seconds}.{at_nanos:09}")
+        write!(out, "{} at {}", Seconds(self.since_1970), Seconds(self.at))
     }
 }
 
-/// Seconds with nine decimals.
-fn seconds(text: &str) -> Option<Nanos> {
+/// A time in seconds with nine decimals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seconds(pub(crate) Nanos);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}.{:09}", self.0.0 / 1_000_000_000, self.0.0 % 1_000_000_000)
+    }
+}
+
+/// As [`Seconds`] are displayed.
+pub(crate) fn seconds(text: &str) -> Option<Nanos> {
     let (seconds, nanos) = text.split_once('.').filter(|(_, nanos)| nanos.len() == 9)?;
     let nanos = unsigned(nanos.as_bytes())?;
     unsigned(seconds.as_bytes())?.checked_mul(1_000_000_000)?.checked_add(nanos).map(Nanos)

@@ -11,6 +11,7 @@
 
 use crate::replay::TimerReplay;
 use crate::verification::{Verification, verification};
+use quietcore_core::Nanos;
 use quietcore_trace::{Header, Progress, ReadError, Record, TraceReader};
 use std::io::Read;
 
@@ -42,13 +43,16 @@ pub const PENDING_MAX: usize = 1 << 19;
 pub struct Verify {
     replay: TimerReplay,
     malformed: u64,
+    /// Before it, some events were not on yet, so what is missing is none.
+    whole_from: Nanos,
 }
 
 impl Verify {
     /// A replay of nothing yet; `header` says which kernel wrote the input.
     #[must_use]
     pub fn new(header: &Header) -> Self {
-        Self { replay: TimerReplay::new(header, PENDING_MAX), malformed: 0 }
+        let whole_from = header.whole_from.unwrap_or_default();
+        Self { replay: TimerReplay::new(header, PENDING_MAX), malformed: 0, whole_from }
     }
 
     /// The same with another limit than [`PENDING_MAX`], at least 1.
@@ -83,12 +87,50 @@ impl Verify {
 
     /// Takes one event. Where there is a reader, [`read`](Self::read) is better: it sees unreadable lines.
     pub fn take(&mut self, record: &Record<'_>) {
-        self.replay.take(record);
+        if record.at >= self.whole_from {
+            self.replay.take(record);
+        }
     }
 
     /// What it came to. `reader` says what was read and what was lost.
     #[must_use]
     pub fn finish<R: Read>(self, reader: &TraceReader<R>) -> Verification {
         verification(self.replay, reader.header(), reader.tally())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verify;
+    use quietcore_trace::TraceReader;
+
+    /// Goal: while a recorder switches its events on, nothing is missing. Method: one timer that runs, so that
+    /// each event was seen; one that is started twice without a cancel, where all events are on before
+    /// that, from the second start on, and after it.
+    #[test]
+    fn what_comes_before_all_events_are_on_is_not_compared() {
+        let verified = |whole_from: &str| {
+            let start = "timer_start: timer=01 function=f expires=4295000009 [timeout=9] \
+                         bucket_expiry=4295000010 cpu=0 idx=10 flags=";
+            let text = format!(
+                "# kernel: Linux 6.12.1, HZ=250\n# whole from: {whole_from}\n  \
+                 sh-7 [000] d..1. 8.960000: timer_start: timer=02 function=f expires=4294999989 [timeout=9] \
+                 bucket_expiry=4294999990 cpu=0 idx=54 flags=\n  \
+                 sh-7 [000] d.s1. 8.997000: timer_cancel: timer=02\n  sh-7 [000] ..s1. 8.997001: \
+                 timer_expire_entry: timer=02 function=f now=4294999990 baseclk=4294999990\n  \
+                 sh-7 [000] d..1. 9.000001: {start}\n  sh-7 [000] d..1. 9.000002: {start}\n  \
+                 sh-7 [000] d..1. 9.000003: tick_stop: success=1 dependency=NONE\n"
+            );
+            let mut reader = TraceReader::new(text.as_bytes());
+            reader.read_header().expect("a header");
+            let mut verify = Verify::new(reader.header());
+            verify.read(&mut reader, u64::MAX).expect("a trace");
+            let verification = verify.finish(&reader);
+            (verification.mismatches, verification.timer_starts, verification.first_mismatch.is_some())
+        };
+        let (_, starts, has_mismatch) = verified("8.000000000");
+        assert_eq!((starts, has_mismatch), (3, true), "a cancel is missing");
+        assert_eq!(verified("9.000002000"), (0, 1, false));
+        assert_eq!(verified("9.000002001"), (0, 0, false));
     }
 }

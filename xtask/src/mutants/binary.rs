@@ -3,7 +3,7 @@
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
-use super::killer::Suite::{CommandUnits, ExplainUnits, TraceUnits};
+use super::killer::Suite::{CommandUnits, ExplainUnits, TraceUnits, VerifyUnits};
 
 const PAGE: &str = "crates/trace/src/binary/page.rs";
 const RING_TEXT: &str = "crates/trace/src/binary/ring_text.rs";
@@ -182,6 +182,14 @@ pub(super) const BINARY: &[Mutant] = &[
         right: "then(|| \"(vec >= 2 && vec <= 5)\".to_owned())",
         wrong: "then(|| \"(vec >= 2 && vec <= 4)\".to_owned())",
         killers: &[Test(TraceUnits, "live::events::tests::what_is_not_asked_for_is_not_recorded")],
+    },
+    Mutant {
+        name: "compared-before-all-are-on",
+        rule: "what comes before all events are on is not compared",
+        file: "crates/verify/src/verify.rs",
+        right: "if record.at >= self.whole_from {",
+        wrong: "if record.at >= self.whole_from.min(Nanos(0)) {",
+        killers: &[Test(VerifyUnits, "verify::tests::what_comes_before_all_events_are_on_is_not_compared")],
     },
     Mutant {
         name: "beginnings-switched-on-first",
