@@ -104,7 +104,7 @@ mod tests {
     use super::Verify;
     use quietcore_trace::TraceReader;
 
-    /// Goal: while a recorder switches its events on, nothing is missing. Method: one timer that runs, so that
+    /// Goal: while a recorder switches its events on, none counts as missing. Method: one timer that runs, so
     /// each event was seen; one that is started twice without a cancel, where all events are on before
     /// that, from the second start on, and after it.
     #[test]
