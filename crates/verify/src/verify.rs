@@ -105,7 +105,7 @@ mod tests {
     use quietcore_trace::TraceReader;
 
     /// Goal: while a recorder switches its events on, none counts as missing. Method: one timer that runs, so
-    /// each event was seen; one that is started twice without a cancel, where all events are on before
+    /// that each event was seen; one that is started twice without a cancel, where all events are on before
     /// that, from the second start on, and after it.
     #[test]
     fn what_comes_before_all_events_are_on_is_not_compared() {
