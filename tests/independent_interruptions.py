@@ -196,14 +196,17 @@ class Interruptions:
             function = callback
         elif sender != event["cpu"]:
             function = callsite
-        self.sent[(to, kind)] = (by, function or None)
+        # The first one and the last one; what a handler left when it began is no cause of what is sent later.
+        waiting, is_left = self.sent.get((to, kind), ([], False))
+        self.sent[(to, kind)] = ((waiting[:0] if is_left else waiting[:1]) + [(by, function or None)], False)
 
     def take_sent(self, cpu, kinds):
-        sent = [self.sent.pop((cpu, kind), None) for kind in kinds]
-        for found in sent:
-            if found:
-                return chain("sent", found[1], found[0])
-        return ()
+        sent = []
+        for kind in kinds:
+            waiting, _ = self.sent.get((cpu, kind), ([], False))
+            sent += waiting[:1]
+            self.sent[(cpu, kind)] = (waiting[1:], len(waiting) > 1)
+        return chain("sent", sent[0][1], sent[0][0]) if sent else ()
 
     def take(self, event, text):
         """An event as a map: `name`, `cpu`, `context`, `now`, `line`, `task` and `pid`."""
@@ -273,8 +276,8 @@ class Interruptions:
     def on_ipi_raise(self, event, text):
         kinds = REASONS.get(re.search(r"\(([^()]*)\)\s*$", text).group(1), ["call_function"])
         for cpu in cpus_of(text, "target_mask"):
-            pending = (self.sent.get((cpu, kind)) for kind in kinds)
-            if not any(sent and sent[0][0] == event["cpu"] for sent in pending):
+            pending = (sent for kind in kinds for sent in self.sent.get((cpu, kind), ([], False))[0])
+            if not any(by[0] == event["cpu"] for by, _ in pending):
                 self.send(event, cpu, kinds[0], "")
 
     def on_csd_queue_cpu(self, event, text):

@@ -237,6 +237,31 @@ check "without a spike the exit code is 0" [ "$?" -eq 0 ]
 check "and there is no file" [ ! -e "$folder/none.txt" ]
 check "nothing is left after it, too" same_instances
 
+# 9. A busy host at default settings: nothing is lost, and the real-time tasks' wake-ups are there.
+if command -v stress-ng >/dev/null && command -v cyclictest >/dev/null; then
+    for load in '--udp 2' '--switch 1 --timer 1'; do
+        # shellcheck disable=SC2086 # several words
+        stress-ng --quiet $load --timeout 12 >/dev/null 2>&1 &
+        stress=$!
+        cyclictest -t2 -i500 -p80 -D9 -q >"$folder/cyclictest.txt" 2>&1 &
+        latency=$!
+        sleep 1
+        "$quietcore" explain --live 5s --isolated "$last" --json >"$folder/busy.json" 2>"$folder/err"
+        wait "$latency" "$stress"
+        check "stress-ng $load: no event is lost" python3 -c '
+import json, re, sys
+report = json.load(open(sys.argv[1]))
+cycles = sum(int(count) for count in re.findall(r"C: *(\d+)", open(sys.argv[2]).read()))
+woken = report["rt_wakeups"]["count"] or 0
+events = report["events"]
+print(f"  {events} events, {woken} real-time wake-ups in 5 s, cyclictest made {cycles} in 9 s")
+sys.exit(report["lost_events"] or report["incomplete"] or 3 * woken < cycles)
+' "$folder/busy.json" "$folder/cyclictest.txt"
+    done
+else
+    left_out "a busy host" "stress-ng or cyclictest is not installed"
+fi
+
 # 9. The same through trace-cmd, only if asked for: trace-cmd resets the top-level tracing of the machine.
 # crates/explain/tests/explain.rs holds a recording made this way against cyclictest's counts, on any machine.
 if [ "${QUIETCORE_TRACE_CMD:-0}" = 1 ]; then

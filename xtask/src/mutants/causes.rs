@@ -6,6 +6,7 @@ use super::killer::Mutant;
 use super::killer::Suite::{CommandUnits, ExplainUnits, Figures, TraceUnits};
 
 const COUNTS: &str = "crates/explain/src/figures/interruptions/mod.rs";
+const SENT: &str = "crates/explain/src/figures/interruptions/sent.rs";
 const CAUSE: &str = "crates/explain/src/figures/interruptions/cause.rs";
 const NEAR: &str = "crates/explain/src/figures/interruptions/near.rs";
 const ROW: &str = "crates/explain/src/figures/interruptions/row.rs";
@@ -137,7 +138,7 @@ pub(super) const CAUSES: &[Mutant] = &[
     Mutant {
         name: "known-through-a-loss",
         rule: "nothing that was started outlasts lost events",
-        file: COUNTS,
+        file: SENT,
         right: "(self.marks == marks).then_some(self.what)",
         wrong: "(self.marks <= marks).then_some(self.what)",
         killers: killed_by!("nothing_outlasts_lost_events"),
@@ -183,19 +184,35 @@ pub(super) const CAUSES: &[Mutant] = &[
         killers: killed_by!("what_starts_something_is_not_guessed"),
     },
     Mutant {
-        name: "first-sender",
-        rule: "an interrupt has the last sender of its kind",
-        file: COUNTS,
-        right: "self.of(*to).sent[ipi as usize] = Some(sent);",
-        wrong: "self.of(*to).sent[ipi as usize].get_or_insert(sent);",
-        killers: killed_by!("an_interrupt_has_its_sender"),
+        name: "last-sender",
+        rule: "of several interrupts on their way the first one is the next handler's",
+        file: SENT,
+        right: "std::mem::replace(&mut self.first, self.last.take());",
+        wrong: "self.last.take().or(self.first.take());",
+        killers: killed_by!("one_interrupt_waits_behind_another"),
+    },
+    Mutant {
+        name: "left-for-ever",
+        rule: "what is sent after a handler began is the cause of the next one",
+        file: SENT,
+        right: "if self.first.is_none() || self.is_left {",
+        wrong: "if self.first.is_none() {",
+        killers: killed_by!("one_interrupt_waits_behind_another"),
+    },
+    Mutant {
+        name: "sent-between-counts",
+        rule: "an interrupt that is sent while two wait comes to nothing of its own",
+        file: SENT,
+        right: "{ &mut self.first } else { &mut self.last };",
+        wrong: "{ &mut self.first } else { return };",
+        killers: killed_by!("one_interrupt_waits_behind_another"),
     },
     Mutant {
         name: "sender-for-ever",
         rule: "the next interrupt has another sender",
         file: COUNTS,
         right: "sent.or(of_cpu.sent[ipi as usize].take())",
-        wrong: "sent.or(of_cpu.sent[ipi as usize])",
+        wrong: "sent.or({ of_cpu.sent[ipi as usize] }.take())",
         killers: killed_by!("an_interrupt_has_its_sender"),
     },
     Mutant {

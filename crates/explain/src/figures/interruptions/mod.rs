@@ -22,6 +22,7 @@ mod cause;
 mod gap;
 mod near;
 mod row;
+mod sent;
 mod source;
 mod stack;
 #[cfg(test)]
@@ -46,6 +47,7 @@ use quietcore_trace::{
     SpanStep, Task, WakeStep,
 };
 use row::Row;
+use sent::{SentIpi, SentIpis, Started};
 use source::{SOFTIRQS, Source, ThingKey, softirq};
 use stack::{Open, SpanStack};
 use std::collections::HashMap;
@@ -71,28 +73,6 @@ pub(super) enum CallbackOf {
     HighResolution(NameId),
 }
 
-/// What started something, after so many marks of lost events: once there is another one, it is not known
-/// any more whether that has begun.
-#[derive(Clone, Copy, Debug)]
-struct Started<T> {
-    what: T,
-    marks: u64,
-}
-
-impl<T> Started<T> {
-    /// If no events were lost since.
-    fn known(self, marks: u64) -> Option<T> {
-        (self.marks == marks).then_some(self.what)
-    }
-}
-
-/// An interrupt that is on its way.
-#[derive(Clone, Copy, Debug)]
-struct SentIpi {
-    by: Initiator,
-    function: Option<NameId>,
-}
-
 /// What begins: what it is, where it is counted, how it is called, and why.
 #[derive(Clone, Copy, Debug)]
 struct BegunThing {
@@ -110,7 +90,7 @@ struct CpuSpans {
     /// The last raise of each softirq.
     raised: [Option<Started<Initiator>>; SOFTIRQS.len()],
     /// The last one of each kind.
-    sent: [Option<Started<SentIpi>>; IpiKind::COUNT],
+    sent: [SentIpis; IpiKind::COUNT],
     /// The last function that was queued for it, and by which CPU.
     queued: Option<Started<(CpuId, NameId)>>,
 }
@@ -242,7 +222,7 @@ impl InterruptionCounts {
             Event::IpiSendCpu { to, purpose } => {
                 let ipi = if *to == record.cpu { IpiKind::Work } else { IpiKind::sent_to_one(purpose) };
                 let sent = self.sent(record, *to, purpose, names);
-                self.of(*to).sent[ipi as usize] = Some(sent);
+                self.of(*to).sent[ipi as usize].send(sent);
             }
             Event::IpiSendMask { to, purpose } => {
                 for cpu in to.iter() {
@@ -381,12 +361,12 @@ impl InterruptionCounts {
     ) {
         let ipis = IpiKind::of_reason(purpose.reason).unwrap_or(&[IpiKind::CallSeveral]);
         let (pending, marks) = (self.of(to).sent, self.marks);
-        let mut pending = ipis.iter().filter_map(|&ipi| pending[ipi as usize]?.known(marks));
+        let mut pending = ipis.iter().flat_map(|&ipi| pending[ipi as usize].known(marks));
         let is_on_its_way = |sent: SentIpi| sent.by.cpu == record.cpu;
         // Some processors have events of their own besides, which name no functions.
         if purpose.reason.is_empty() || !pending.any(is_on_its_way) {
             let sent = self.sent(record, to, purpose, names);
-            self.of(to).sent[ipis[0] as usize] = Some(sent);
+            self.of(to).sent[ipis[0] as usize].send(sent);
         }
     }
 

@@ -443,7 +443,6 @@ fn an_interrupt_has_its_sender() {
         SystemInterrupt::IrqWork,
     ];
     let mut events = vec![
-        by(SPIN, 2, 1, send(purpose(b"other", b"0x0", b""))), // another one comes before the interrupt
         by(CRON, 0, 2, send(purpose(b"wakeup_preempt", b"0x0", b""))),
         by(SPIN, 2, 2, Event::CallQueued { to: cpu(1), function: b"not_that" }),
         by(CRON, 0, 3, Event::CallQueued { to: cpu(1), function: b"flush_tlb_func" }),
@@ -477,6 +476,36 @@ fn an_interrupt_has_its_sender() {
     let sent = "processor call_function_single: sent 0 task cron for on_each_cpu (1, -)";
     assert_eq!(one(waking(SPIN)), [sent]);
     assert_eq!(one(Event::Lost { count: None }), [""; 0]);
+}
+
+/// Goal: of several interrupts on their way, the first one is the next handler's, the last one that of the
+/// handler that follows, unless another one is sent meanwhile. Method: one to three of them, a handler; one
+/// more or none; handlers until there is no cause.
+#[test]
+fn one_interrupt_waits_behind_another() {
+    let send = |at: u64, callsite| {
+        let purpose = IpiPurpose { callsite, callback: b"0x0", reason: b"" };
+        by(CRON, 0, at, Event::IpiSendCpu { to: cpu(1), purpose })
+    };
+    let senders = |before: &[&'static [u8]], between: &[&'static [u8]]| {
+        let mut events: Vec<_> = before.iter().zip(1..).map(|(callsite, at)| send(at, callsite)).collect();
+        events.push(by(SPIN, 1, 10, interrupt(ENTRY, SystemInterrupt::Reschedule)));
+        events.push(by(SPIN, 1, 11, interrupt(EXIT, SystemInterrupt::Reschedule)));
+        events.extend(between.iter().map(|callsite| send(15, callsite)));
+        for at in [20, 30] {
+            events.push(by(SPIN, 1, at, interrupt(ENTRY, SystemInterrupt::Reschedule)));
+            events.push(by(SPIN, 1, at + 1, interrupt(EXIT, SystemInterrupt::Reschedule)));
+        }
+        let name = |cause: &String| Some(cause.split(" for ").nth(1)?.split(' ').next()?.to_owned());
+        causes(&events).iter().filter_map(name).collect::<Vec<_>>()
+    };
+    let none: [&[u8]; 0] = [];
+    let names = |list: &[&str]| -> Vec<String> { list.iter().map(|&name| name.to_owned()).collect() };
+    assert_eq!(senders(&[b"a"], &none), names(&["a"]));
+    assert_eq!(senders(&[b"a", b"b"], &none), names(&["a", "b"]));
+    assert_eq!(senders(&[b"a", b"b", b"c"], &none), names(&["a", "c"]));
+    assert_eq!(senders(&[b"a"], &[b"d"]), names(&["a", "d"]));
+    assert_eq!(senders(&[b"a", b"b"], &[b"d"]), names(&["a", "d"]));
 }
 
 /// Goal: where the processor's events name a reason, the sender is the one that gave it; what names functions
