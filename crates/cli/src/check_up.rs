@@ -151,21 +151,29 @@ fn plural(notes: usize) -> String {
 }
 
 fn table(page: &mut Page, recordings: &[Recording]) {
-    let cell = |text: &str| format!("{text:>15}");
-    let row = |label: &str, value: &dyn Fn(&Explanation) -> String| {
-        let cells: String = recordings.iter().map(|recording| cell(&value(&recording.report))).collect();
-        format!("  {label:<36}{cells}")
+    let row = |label: &'static str, value: &dyn Fn(&Explanation) -> String| {
+        (label, recordings.iter().map(|recording| value(&recording.report)).collect())
     };
     let count = |value: Option<u64>| value.map_or("not recorded".to_owned(), |value| value.to_string());
-    let titles: String = recordings.iter().map(|recording| cell(recording.title)).collect();
-    page.line(&format!("  {:<36}{titles}", "kernel"));
-    page.line(&row("foreign timers run on isolated CPUs", &|report| count(report.foreign.total)));
-    page.line(&row("  pulled by the isolated CPU", &|report| count(report.foreign.pulled)));
-    page.line(&row("  the CPU that pulled the most", &top_cpu));
-    page.line(&row("  delayed work among them", &|report| count(delayed_work(report))));
-    page.line(&row("exchanged between isolated CPUs", &|report| count(report.between_isolated.total)));
-    page.line(&row("expiries on another CPU, in all", &|report| count(report.remote.total)));
-    page.line(&row("ping-pongs", &|report| count(report.ping_pong.count)));
+    let titles = recordings.iter().map(|recording| recording.title.to_owned()).collect();
+    let rows: [(&str, Vec<String>); 8] = [
+        ("kernel", titles),
+        row("foreign timers run on isolated CPUs", &|report| count(report.foreign.total)),
+        row("  pulled by the isolated CPU", &|report| count(report.foreign.pulled)),
+        row("  the CPU that pulled the most", &top_cpu),
+        row("  delayed work among them", &|report| count(delayed_work(report))),
+        row("exchanged between isolated CPUs", &|report| count(report.between_isolated.total)),
+        row("expiries on another CPU, in all", &|report| count(report.remote.total)),
+        row("ping-pongs", &|report| count(report.ping_pong.count)),
+    ];
+    // As narrow as it can be: a terminal of 80 columns shows it whole.
+    let widest = |column: usize| rows.iter().map(|(_, cells)| cells[column].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..recordings.len()).map(widest).collect();
+    for (label, cells) in &rows {
+        let cells: String =
+            cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect();
+        page.line(&format!("  {label:<35}{cells}"));
+    }
 }
 
 fn top_cpu(report: &Explanation) -> String {

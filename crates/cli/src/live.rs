@@ -9,7 +9,7 @@ use crate::output::say;
 use crate::progress::Display;
 use crate::signals::SignalFlag;
 use crate::trigger::{Trigger, TriggerRequest};
-use crate::typed::program_as_root;
+use crate::typed::again_as_root;
 use crate::wall_clock;
 use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_explain::Gap;
@@ -356,7 +356,7 @@ fn with_losses(marked: &Tally, counted: u64) -> Tally {
 
 fn live_error(error: LiveError) -> CliError {
     CliError::Live(match error {
-        LiveError::NotPermitted { .. } => format!("{error}: {} explain --live 10s", program_as_root()),
+        LiveError::NotPermitted { .. } => format!("{error}: {}", again_as_root()),
         _ => error.to_string(),
     })
 }
