@@ -1,16 +1,21 @@
 //! Atomics, and the marks at which tests interleave: the only file that names either.
 //!
-//! Three builds of one code. Normally the atomics are `core`'s and [`interleave!`] is nothing. With `--cfg
-//! loom` they are loom's, which explores memory orderings. With `--cfg site` each mark calls the hook of its
-//! thread, so that a test can say "CPU 0 until `AfterCas`, CPU 1 to its end, CPU 0 to its end"; that explores
-//! the order of steps and is sequentially consistent.
+//! Three builds of one code. Normally the atomics are `core`'s, those of 64 bits a library's where the
+//! processor has none, and [`interleave!`] is nothing. With `--cfg loom` they are loom's, which explores
+//! memory orderings. With `--cfg site` each mark calls the hook of its thread, so that a test can say "CPU 0
+//! until `AfterCas`, CPU 1 to its end, CPU 0 to its end"; that explores the order of steps and is
+//! sequentially consistent.
 //!
 //! Absent: anything that waits. A lock comes from the world.
 
+#[cfg(all(not(loom), target_has_atomic = "64"))]
+pub(crate) use core::sync::atomic::AtomicU64;
 #[cfg(not(loom))]
-pub(crate) use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use core::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+#[cfg(all(not(loom), not(target_has_atomic = "64")))]
+pub(crate) use portable_atomic::AtomicU64;
 
 /// Writes `value` behind a full fence: what this thread reads after this is at least as new as what another
 /// one has left that does not see `value` behind a fence of its own.

@@ -2,7 +2,8 @@
 //!
 //! - **Reading**: [`open`] a recording, and [`TraceReader`] hands out typed [`Event`]s from the text of
 //!   tracefs or of `trace-cmd report`, in constant memory.
-//! - **Recording**: [`live`] records the running kernel in a tracing instance of its own.
+//! - **Recording**: `live` records the running kernel in a tracing instance of its own. On Linux only; all
+//!   else reads recordings anywhere.
 //! - **Showing**: [`PerfettoWriter`] turns events into tracks that a person scrolls through.
 //!
 //! Nothing here judges what it reads (`quietcore-explain` does), replays it (`quietcore-verify` does),
@@ -30,6 +31,7 @@
 mod ahead;
 mod annotation;
 mod binary;
+mod buffer_counts;
 mod counted;
 mod decode;
 mod event;
@@ -40,6 +42,7 @@ mod ipi;
 mod kernel;
 mod line;
 mod lines;
+#[cfg(target_os = "linux")]
 pub mod live;
 mod names;
 mod perfetto;

@@ -48,7 +48,11 @@ const STEPS: [Step; 20] = [
     Step::new("clippy", "cargo clippy, all targets, warnings are errors", rust_steps::clippy),
     Step::new("tests", "cargo test --workspace", rust_steps::tests),
     Step::new("doc", "cargo doc, warnings are errors", rust_steps::doc),
-    Step::new("no-std", "the core builds for a target without an operating system", rust_steps::no_std),
+    Step::new(
+        "targets",
+        "the core builds without an operating system, all of it elsewhere",
+        rust_steps::targets,
+    ),
     Step::new("site", "the hierarchy, step by step, in every order", rust_steps::site),
     Step::new("loom", "the hierarchy and the words of threads under weak memory", rust_steps::loom),
     Step::new("tokio", "tokio's own tests for time, on our timers", tokio_tests),

@@ -8,8 +8,26 @@ use super::left_out;
 use super::options::CiOptions;
 use crate::workspace::{Failure, Workspace, capture, run};
 
-/// A target without an operating system: what builds for it needs no std.
-const BARE_TARGET: &str = "x86_64-unknown-none";
+/// Targets without an operating system: what builds for them needs no std. One has no atomics of 64 bits.
+const BARE_TARGETS: [&str; 2] = ["x86_64-unknown-none", "thumbv7em-none-eabi"];
+
+/// Other systems and processors, and what must compile there: of `ci --all`.
+const OTHER_TARGETS: [(&str, &[&str]); 4] = [
+    ("i686-unknown-linux-gnu", &["quietcore", "quietcore-ffi"]),
+    ("armv7-unknown-linux-gnueabihf", &["quietcore", "quietcore-ffi"]),
+    ("x86_64-pc-windows-gnu", &EVERYWHERE),
+    ("aarch64-apple-darwin", &EVERYWHERE),
+];
+
+/// Packages that need no Linux.
+const EVERYWHERE: [&str; 6] = [
+    "quietcore-wheel",
+    "quietcore-core",
+    "quietcore-qdisc",
+    "quietcore-trace",
+    "quietcore-verify",
+    "quietcore-sim",
+];
 
 /// Packages that must build without std, and their crate roots.
 const NO_STD: [(&str, &str); 3] = [
@@ -65,16 +83,25 @@ pub(super) fn doc(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     run(command.env("RUSTDOCFLAGS", "-D warnings"), "change the comments it names")
 }
 
-pub(super) fn no_std(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
-    install_bare_target(workspace)?;
-    for (package, root) in NO_STD {
+pub(super) fn targets(workspace: &Workspace, options: &CiOptions) -> Result<(), Failure> {
+    for (_, root) in NO_STD {
         let text = fs::read_to_string(workspace.root.join(root))
             .map_err(|error| Failure::new(format!("{root}: {error}"), "give the crate a root"))?;
         if !text.lines().any(|line| line.trim() == "#![no_std]") {
             return Err(Failure::new(format!("{root} is not `#![no_std]`"), "add the attribute"));
         }
-        let mut command = workspace.cargo(&["build", "--locked", "-p", package, "--target", BARE_TARGET]);
-        run(&mut command, "use `core` and `alloc` there, not `std`")?;
+    }
+    for target in BARE_TARGETS {
+        install_target(workspace, target)?;
+        let packages = NO_STD.iter().flat_map(|(package, _)| ["-p", package]);
+        let mut command = workspace.cargo(&["build", "--locked", "--target", target]);
+        run(command.args(packages), "use `core` and `alloc` there, not `std`")?;
+    }
+    for (target, packages) in OTHER_TARGETS.into_iter().filter(|_| options.all) {
+        install_target(workspace, target)?;
+        let packages = packages.iter().flat_map(|package| ["-p", package]);
+        let mut command = workspace.cargo(&["check", "--locked", "--target", target]);
+        run(command.args(packages), "what needs Linux is in modules that only Linux has")?;
     }
     Ok(())
 }
@@ -101,13 +128,13 @@ pub(super) fn fuzz(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> 
 }
 
 /// For this machine the step would build in vain: a use of std compiles there.
-fn install_bare_target(workspace: &Workspace) -> Result<(), Failure> {
+fn install_target(workspace: &Workspace, target: &str) -> Result<(), Failure> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = workspace.program(rustc);
-    command.args(["--print", "target-libdir", "--target", BARE_TARGET]).stderr(Stdio::null());
+    command.args(["--print", "target-libdir", "--target", target]).stderr(Stdio::null());
     if capture(&mut command).is_ok_and(|folder| Path::new(folder.trim()).is_dir()) {
         return Ok(());
     }
-    let remedy = "install Rust's standard library for that target, or leave the step out: --skip no-std";
-    run(workspace.program("rustup").args(["target", "add", BARE_TARGET]), remedy)
+    let remedy = "install Rust's standard library for that target, or leave the step out: --skip targets";
+    run(workspace.program("rustup").args(["target", "add", target]), remedy)
 }

@@ -97,7 +97,7 @@ enum Pinned {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<RawTimer>() == 152);
+const _: () = assert!(size_of::<RawTimer>() == 152 || size_of::<usize>() != 8);
 
 // SAFETY: what is written after it was made is the node, which is `Sync`, and what follows a run, which has a
 // lock. The maker of the timer promised that its function may be called with its argument on any thread.

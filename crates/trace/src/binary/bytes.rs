@@ -4,7 +4,6 @@ use super::field::little_endian;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
 
 /// A name or a version has so many bytes at most.
 const WORD_BYTES_MAX: usize = 256;
@@ -30,7 +29,10 @@ pub(crate) trait ReadAt {
 
 impl ReadAt for File {
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
-        FileExt::read_at(self, into, at)
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::read_at(self, into, at);
+        #[cfg(windows)]
+        return std::os::windows::fs::FileExt::seek_read(self, into, at);
     }
 }
 

@@ -23,8 +23,10 @@ mod tracing_data;
 
 pub(crate) use bytes::ReadAt;
 pub(crate) use dat::read as read_trace_dat;
+#[cfg(any(target_os = "linux", test))]
 pub(crate) use format::EventFormats;
 pub(crate) use line_printer::LinePrinter;
+#[cfg(any(target_os = "linux", test))]
 pub(crate) use names::KernelNames;
 pub(crate) use page::PageLayout;
 pub(crate) use perf::{RunningKernel, read as read_perf_data};

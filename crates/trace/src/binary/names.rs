@@ -107,11 +107,13 @@ impl KernelNames {
     }
 
     /// Keeps addresses out of what is printed.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "for what is recorded here"))]
     pub(crate) fn hide_addresses(&mut self) {
         self.hidden_by = Some(RandomState::new());
     }
 
     /// Asks `ask` for the names of tasks that no event has named.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "for what is recorded here"))]
     pub(crate) fn ask_for_tasks(&mut self, ask: AskForTask) {
         self.ask = Some(ask);
     }

@@ -17,9 +17,10 @@ mod pages;
 mod recording;
 mod tracefs;
 
+pub use crate::buffer_counts::BufferCounts;
 pub use affinity::{go_before_others, run_on};
 pub use disturbance::OwnDisturbance;
 pub use events::{Tracepoint, recorded_tracepoints, tracepoints};
 pub use pages::LiveText;
-pub use recording::{BUFFER_KIB_MAX, BufferCounts, BufferTrial, Recording};
+pub use recording::{BUFFER_KIB_MAX, BufferTrial, Recording};
 pub use tracefs::{LiveError, Tracefs};

@@ -224,7 +224,7 @@ impl DatContents {
     fn option(&mut self, id: u16, data: &[u8]) -> io::Result<()> {
         let text = || String::from_utf8_lossy(data.strip_suffix(b"\0").unwrap_or(data)).into_owned();
         match id {
-            option::CPU_STATS => self.lost += crate::live::BufferCounts::read(&text()).lost,
+            option::CPU_STATS => self.lost += crate::buffer_counts::BufferCounts::read(&text()).lost,
             option::TRACE_CLOCK => {
                 let text = text();
                 let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));

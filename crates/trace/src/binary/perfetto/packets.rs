@@ -35,6 +35,7 @@ pub(super) struct PerfettoPackets<F> {
 
 /// How much was expanded, and of how much that may be.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "compression"), expect(dead_code, reason = "nothing is expanded"))]
 struct Expansion {
     limit: u32,
     compressed: u64,
