@@ -54,7 +54,8 @@ mod tests {
     #[test]
     fn what_was_typed_is_named() {
         let named = |words: &[&str]| {
-            as_root("sudo q".to_owned(), &words.iter().map(|word| word.to_string()).collect::<Vec<_>>())
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            as_root("sudo q".to_owned(), &words)
         };
         assert_eq!(named(&["record", "my host.txt", "--for", "1s"]), "sudo q record 'my host.txt' --for 1s");
         assert_eq!(named(&["explain", "--live", "3s"]), "sudo q explain --live 3s");
