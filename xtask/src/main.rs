@@ -29,8 +29,8 @@ usage: cargo xtask COMMAND
                         what passed and what this machine cannot run; of the mutants those of changed files and a
                         tenth of the others, which rotates; --all: every mutant
   tidy                  the rules of style that a program can check
-  mutants [NAME] [--times N]   breaks one rule at a time and expects the tests to notice, N times of N; NAME
-                        chooses mutants or lists
+  mutants [NAME|--since COMMIT] [--times N]   breaks one rule at a time and expects the tests to notice, N times of
+                        N; NAME chooses mutants or lists, COMMIT those of files that have changed since then
   instructions [--record]   counts the instructions of the runtime's hot paths, beside those written down; --record:
                         writes them down
   bench [--record] [--rounds N] [--quick]   measures every target of speed beside the machine's own limits; half an
@@ -97,7 +97,8 @@ fn mutants_options<'a>(words: &[&'a str]) -> Result<(mutants::MutantChoice<'a>, 
     match name {
         [] => Ok((mutants::MutantChoice::All, times)),
         [name] if !name.starts_with('-') => Ok((mutants::MutantChoice::Named(name), times)),
-        _ => Err("mutants takes one name, and --times N behind it".to_owned()),
+        ["--since", commit] => Ok((mutants::MutantChoice::Since(commit), times)),
+        _ => Err("mutants takes one name, or --since COMMIT, and --times N behind it".to_owned()),
     }
 }
 

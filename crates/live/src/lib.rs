@@ -25,6 +25,12 @@
 //! Not here: what is decided (`quietcore-core`).
 #![cfg(not(loom))]
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "quietcore's machines of threads need Linux: they wait with its futex and timerfd. What needs no system builds \
+     everywhere: quietcore-wheel, quietcore-core, quietcore-qdisc, quietcore-trace and quietcore-sim"
+);
+
 mod clock;
 mod events;
 mod fork;

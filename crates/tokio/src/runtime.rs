@@ -202,6 +202,22 @@ impl UnwindSafe for Runtime {}
 impl RefUnwindSafe for Runtime {}
 
 impl Runtime {
+    /// A runtime with everything on: tasks run on as many threads as there are CPUs. Its machine is the
+    /// current one of this thread, else one of its own. See [`Builder`] for settings.
+    ///
+    /// # Errors
+    /// Those of [`Builder::build`].
+    pub fn new() -> io::Result<Self> {
+        Builder::new_multi_thread().enable_all().build()
+    }
+
+    /// tokio's own handle of this runtime: to start tasks from other threads. They run on the runtime's
+    /// threads, and so have its machine.
+    #[must_use]
+    pub fn handle(&self) -> &real::Handle {
+        self.inner.handle()
+    }
+
     /// Runs `future` on this thread, and with `current_thread` the runtime's tasks, too. While time is paused
     /// the future and all tasks take part in it: when none has anything to do, time moves.
     ///

@@ -99,8 +99,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "usual-adopter-ignored",
         rule: "a base of an offline CPU takes nothing, not even what was there before",
         file: BASE_ARM,
-        right: "        if self.adopter.is_some() {\n            return None;",
-        wrong: "        if false {\n            return None;",
+        right: "        if self.takes != Takes::Arms {\n            return None;",
+        wrong: "        if self.takes == Takes::Nothing {\n            return None;",
         killers: &[
             Test(Units, "base::tests::races::a_usual_arm_loses_against_a_move"),
             Test(Units, "base::tests::races::a_usual_first_arm_loses"),
@@ -135,8 +135,8 @@ pub(super) const RULES: &[Mutant] = &[
         name: "adopter-ignored",
         rule: "a base of an offline CPU takes nothing",
         file: BASE_ARM,
-        right: "        if let Some(adopter) = new.adopter {",
-        wrong: "        if let Some(adopter) = new.adopter.filter(|_| false) {",
+        right: "        if let Some(adopter) = new.adopter() {",
+        wrong: "        if let Some(adopter) = new.adopter().filter(|_| false) {",
         killers: &[Test(Units, "base::tests::races::an_arm_loses_against_an_adoption")],
     },
     Mutant {

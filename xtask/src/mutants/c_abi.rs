@@ -52,7 +52,7 @@ pub(super) const C_ABI: &[Mutant] = &[
         "cancel-of-a-running-timer",
         "cancelling what runs says so",
         TIMER,
-        "Cancelled::Running => Err(QC_ERROR_BUSY)",
+        "Cancelled::Running => Err(CallFailure::new(QC_ERROR_BUSY, RUNS))",
         "Cancelled::Running => Ok(0)",
     ),
     mutant(
@@ -80,8 +80,8 @@ pub(super) const C_ABI: &[Mutant] = &[
         "a-dead-machine-turns",
         "a lane of a machine that was shut down says so",
         CPU,
-        "lane.machine().check_alive().map_err(Number::number)?;",
-        "let _ = lane.machine().check_alive().map_err(Number::number);",
+        "lane.machine().check_alive()?;",
+        "let _ = lane.machine().check_alive();",
     ),
     mutant(
         "cancelled-is-superseded",

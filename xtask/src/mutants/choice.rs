@@ -2,10 +2,11 @@
 //! all runs together miss none.
 //!
 //! The choice for a change is every mutant of a file that the working tree or the last commit changed, and a
-//! tenth of all others: which tenth follows from the last commit, so that it rotates. Outside of a repository
-//! nothing counts as changed, and the first tenth is taken.
+//! tenth of all: which tenth follows from the last commit, so that it rotates. Mutants of a tenth have their
+//! killers in the same suites, as far as that goes: building all suites takes longer than asking a tenth of
+//! the mutants. Outside of a repository nothing counts as changed, and the first tenth is taken.
 
-use super::killer::Mutant;
+use super::killer::{Mutant, Suite};
 use crate::workspace::{Workspace, capture};
 use std::process::Stdio;
 
@@ -19,6 +20,8 @@ pub(crate) enum MutantChoice<'a> {
     Named(&'a str),
     /// What the last change touches, and a tenth of the others.
     Change,
+    /// What breaks files that have changed since this commit.
+    Since(&'a str),
 }
 
 /// A choice with what it asks of the repository.
@@ -27,11 +30,18 @@ pub(super) struct Chooser<'a> {
     choice: MutantChoice<'a>,
     changed: Vec<String>,
     turn: usize,
+    /// The places of the mutants where they are sorted by the suites of their killers.
+    places: Vec<usize>,
 }
 
 impl<'a> Chooser<'a> {
-    pub(super) fn new(choice: MutantChoice<'a>, workspace: &Workspace) -> Self {
-        let mut chooser = Self { choice, changed: vec![], turn: 0 };
+    /// Among mutants whose first killers are in these `suites`.
+    pub(super) fn new(choice: MutantChoice<'a>, workspace: &Workspace, suites: &[Suite]) -> Self {
+        let mut chooser = Self { choice, changed: vec![], turn: 0, places: places(suites) };
+        if let MutantChoice::Since(commit) = choice {
+            let names = git(workspace, &["diff", "--name-only", commit, "--"]).unwrap_or_default();
+            chooser.changed.extend(names.lines().map(str::to_owned));
+        }
         if matches!(choice, MutantChoice::Change) {
             let head = git(workspace, &["rev-parse", "HEAD"]).unwrap_or_default();
             chooser.turn = turn(head.trim());
@@ -51,21 +61,39 @@ impl<'a> Chooser<'a> {
             MutantChoice::All => true,
             MutantChoice::Named(text) => mutant.name.contains(text) || title.contains(text),
             MutantChoice::Change => {
-                index % ROTATION == self.turn || self.changed.iter().any(|file| file == mutant.file)
+                let tenth = self.places[index] * ROTATION / self.places.len();
+                tenth == self.turn || self.has_changed(mutant)
             }
+            MutantChoice::Since(_) => self.has_changed(mutant),
         }
+    }
+
+    fn has_changed(&self, mutant: &Mutant) -> bool {
+        self.changed.iter().any(|file| file == mutant.file)
     }
 
     /// What is not checked, for the last line of a run.
     pub(super) fn left_out(&self) -> String {
         match self.choice {
             MutantChoice::All | MutantChoice::Named(_) => String::new(),
+            MutantChoice::Since(commit) => format!(" (those of files that have changed since {commit})"),
             MutantChoice::Change => {
                 let turn = self.turn + 1;
                 format!(" (those of changed files, and tenth {turn} of {ROTATION} of the others)")
             }
         }
     }
+}
+
+/// Where each is when they are sorted by package and suite, which are built together.
+fn places(suites: &[Suite]) -> Vec<usize> {
+    let mut sorted: Vec<usize> = (0..suites.len()).collect();
+    sorted.sort_by_key(|&index| (suites[index].package(), suites[index] as usize));
+    let mut places = vec![0; suites.len()];
+    for (place, index) in sorted.into_iter().enumerate() {
+        places[index] = place;
+    }
+    places
 }
 
 /// Which tenth is a commit's.
@@ -87,16 +115,26 @@ mod tests {
 
     fn chooser<'a>(choice: MutantChoice<'a>, changed: &[&str], turn: usize) -> Chooser<'a> {
         let changed = changed.iter().map(|&file| file.to_owned()).collect();
-        Chooser { choice, changed, turn }
+        // As many of one suite as of the other, in turns.
+        let suites: Vec<Suite> = (0..4 * ROTATION).map(|index| SUITES[index % 2]).collect();
+        Chooser { choice, changed, turn, places: places(&suites) }
     }
 
-    /// Goal: ten commits in a row of the rotation leave none out. Method: every turn over some indices.
+    const SUITES: [Suite; 2] = [Suite::Futures, Suite::Units];
+
+    /// Goal: ten commits in a row of the rotation leave none out, and each needs few suites. Method: every
+    /// turn over mutants of two suites.
     #[test]
     fn the_rotation_covers_all() {
-        for index in 0..3 * ROTATION {
-            let turns = (0..ROTATION)
-                .filter(|&turn| chooser(MutantChoice::Change, &[], turn).takes(index, "", &MUTANT));
-            assert_eq!(turns.count(), 1, "{index}");
+        let takes =
+            |turn: usize, index: usize| chooser(MutantChoice::Change, &[], turn).takes(index, "", &MUTANT);
+        for index in 0..4 * ROTATION {
+            assert_eq!((0..ROTATION).filter(|&turn| takes(turn, index)).count(), 1, "{index}");
+        }
+        for turn in 0..ROTATION {
+            let taken: Vec<usize> = (0..4 * ROTATION).filter(|&index| takes(turn, index)).collect();
+            assert_eq!(taken.len(), 4);
+            assert!(taken.iter().all(|index| index % 2 == taken[0] % 2), "turn {turn}: {taken:?}");
         }
     }
 
@@ -105,6 +143,9 @@ mod tests {
     fn changed_files_are_in_every_turn() {
         assert!(!chooser(MutantChoice::Change, &["crates/x.rs"], 1).takes(2, "", &MUTANT));
         assert!(chooser(MutantChoice::Change, &["crates/x.rs", "crates/c.rs"], 1).takes(2, "", &MUTANT));
+        let since = |file| chooser(MutantChoice::Since("a1b2"), &[file], 0);
+        assert!(since("crates/c.rs").takes(2, "", &MUTANT));
+        assert!((0..4 * ROTATION).all(|index| !since("crates/x.rs").takes(index, "", &MUTANT)));
     }
 
     #[test]

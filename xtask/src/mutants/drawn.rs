@@ -41,8 +41,8 @@ pub(super) const DRAWN: &[Mutant] = &[
         name: "end-in-a-callback-keeps-tasks",
         rule: "a callback that ends its machine ends the tasks, too",
         file: "crates/live/src/machine/mod.rs",
-        right: "        self.end_tasks();\n        if RunScope::is_here() {\n            return;\n        }\n",
-        wrong: "        if RunScope::is_here() {\n            return;\n        }\n        self.end_tasks();\n",
+        right: "        self.end_tasks();\n        self.end_waits();\n        if RunScope::is_here() {\n            return;\n        }\n",
+        wrong: "        self.end_waits();\n        if RunScope::is_here() {\n            return;\n        }\n        self.end_tasks();\n",
         killers: &[Test(LiveUnits, "timer::tests::lanes::a_callback_ends_the_tasks")],
     },
     Mutant {

@@ -91,10 +91,10 @@ pub(super) const FUTURES: &[Mutant] = &[
         name: "insert-wakes-nobody",
         rule: "an earlier value wakes the task that waits for the queue",
         file: DELAY_QUEUE,
-        right: "        let place = self.timers.arm_growing(at(deadline), Item { value, older: None });
-        if self.timers.next_expiry() != before {",
-        wrong: "        let place = self.timers.arm_growing(at(deadline), Item { value, older: None });
-        if self.timers.next_expiry() == before {",
+        right: "        let place = timers.arm_growing(at(deadline), Item { value, older: None });
+        if timers.next_expiry() != before {",
+        wrong: "        let place = timers.arm_growing(at(deadline), Item { value, older: None });
+        if timers.next_expiry() == before {",
         killers: CHANGES,
     },
     Mutant {

@@ -94,6 +94,8 @@ pub(super) enum Suite {
     Forks,
     /// Where the machine's own threads run.
     OwnThreads,
+    /// What a machine leaves behind.
+    MachineEnd,
     /// Programs in C.
     CPrograms,
     /// The tests beside the simulator's code.
@@ -165,6 +167,9 @@ impl Suite {
             Self::OwnThreads => {
                 of("quietcore-live", "--test own_threads", "", "crates/live/tests/own_threads.rs")
             }
+            Self::MachineEnd => {
+                of("quietcore-live", "--test machine_end", "", "crates/live/tests/machine_end.rs")
+            }
             Self::CPrograms => of("quietcore-ffi", "--test c", "", "crates/ffi/tests/c.rs"),
             Self::SimUnits => of("quietcore-sim", "--lib", "", "crates/sim/src"),
             Self::Runtimes => of("quietcore-sim", "--test runtimes", "", "crates/sim/tests/runtimes.rs"),
@@ -179,6 +184,11 @@ impl Suite {
                 of("quietcore-explain", "--test explain", "", "crates/explain/tests/explain.rs")
             }
         }
+    }
+
+    /// The package whose tests it has.
+    pub(super) fn package(self) -> &'static str {
+        self.program().package
     }
 
     /// Cargo's arguments that build it: those that run its tests, without running them.

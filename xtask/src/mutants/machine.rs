@@ -63,7 +63,7 @@ pub(super) const RULES: &[Mutant] = &[
         name: "joined-end-on-the-dead",
         rule: "a run on a base that was adopted ends with its adopter, also together with the next pop",
         file: BASE_EXPIRE,
-        right: "if base.adopter.is_some() || !base.is_held_by(token) {",
+        right: "if base.adopter().is_some() || !base.is_held_by(token) {",
         wrong: "if false {",
         killers: &[Test(Machine, "hotplug::the_end_of_a_run_tells_the_adopter")],
     },

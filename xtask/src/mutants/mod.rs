@@ -104,7 +104,9 @@ pub(crate) fn command(choice: MutantChoice<'_>, times: u32) -> ExitCode {
 /// When a mutant does not apply, or the unchanged tree does not pass each time.
 pub(crate) fn check(choice: MutantChoice<'_>, times: u32) -> Result<usize, Failure> {
     let workspace = Workspace::open()?;
-    let chooser = Chooser::new(choice, &workspace);
+    let firsts: Vec<Suite> =
+        LISTS.iter().flat_map(|(_, mutants)| *mutants).map(|mutant| mutant.killers[0].suite()).collect();
+    let chooser = Chooser::new(choice, &workspace, &firsts);
     let numbered =
         LISTS.iter().copied().flat_map(|(title, mutants)| mutants.iter().map(move |it| (title, it)));
     let chosen: Vec<(&str, &Mutant)> = numbered

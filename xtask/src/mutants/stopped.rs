@@ -212,7 +212,7 @@ pub(super) const STOPPED_INSIDE: &[Mutant] = &[
         name: "moved-to-the-offline",
         rule: "a CPU that has gone offline gets nothing that is moved off an isolated one",
         file: "crates/core/src/base/transfer.rs",
-        right: "                if new.adopter.is_some() {\n",
+        right: "                if new.adopter().is_some() {\n",
         wrong: "                if false {\n",
         killers: &[Test(Machine, "isolation::who_leaves_meanwhile_gets_nothing_from_an_isolated_cpu")],
     },

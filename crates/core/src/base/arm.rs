@@ -18,7 +18,7 @@ use super::queues::Linked;
 use super::runs::Wait;
 use super::timer::{TimerKind, TimerRef};
 use super::word::{BaseId, TimerWord};
-use super::{Base, ExpiryChange};
+use super::{Base, ExpiryChange, Takes};
 use crate::lock::RawLock;
 use crate::time::NEVER;
 use crate::{Context, CpuId, Nanos};
@@ -30,7 +30,7 @@ use quietcore_wheel::Tick;
 pub(crate) struct ArmOutcome {
     /// The timer was pending before: that period ended without a run.
     pub(crate) was_pending: bool,
-    /// The timer was shut down, and stays so; nothing happened.
+    /// The timer was shut down, or the machine has ended; nothing happened.
     pub(crate) is_refused: bool,
     /// Whether the base is due earlier than before, and was idle.
     pub(crate) change: ExpiryChange,
@@ -237,7 +237,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             return Err(Retry::Moved);
         }
         // If it runs, it stays here all the same: `arm_across` sees to that.
-        if let Some(adopter) = base.adopter {
+        if let Some(adopter) = base.adopter() {
             return Err(Retry::Adopted(adopter));
         }
         Ok(base.arm(timer, request))
@@ -258,7 +258,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             return Ok(ArmOutcome { was_pending: false, is_refused, change, base: request.onto });
         }
         let mut base = self.lock(request.onto, cpu);
-        if let Some(adopter) = base.adopter {
+        if let Some(adopter) = base.adopter() {
             return Err(Retry::Adopted(adopter));
         }
         // Only the winner has the lock of the base that the timer belongs to.
@@ -294,8 +294,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
                 return Ok(old.arm(timer, request));
             }
         }
-        if let Some(adopter) = new.adopter {
+        if let Some(adopter) = new.adopter() {
             return Err(Retry::Adopted(adopter));
+        }
+        if new.is_closed() {
+            return Ok(new.unchanged(word));
         }
         let was_pending = word.has(TimerWord::PENDING);
         if was_pending {
@@ -382,6 +385,14 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         }
     }
 
+    /// What `timer` is armed for; `None` when it is not pending.
+    pub(crate) fn armed_for<K: TimerKind>(&self, timer: TimerRef<T, K>, context: Context) -> Option<Nanos> {
+        let base = self.lock_base_of(timer, context.own_cpu())?;
+        let linked = timer.linked().map(|key| K::due(timer, key));
+        let due = linked.or_else(|| base.runs.pending(timer.address()))?;
+        Some(due.expires(self.length))
+    }
+
     /// Whether a run of `timer` has begun and not ended.
     pub(crate) fn is_running<K: TimerKind>(&self, timer: TimerRef<T, K>, context: Context) -> bool {
         let base = self.lock_base_of(timer, context.own_cpu());
@@ -393,7 +404,7 @@ impl<T: Copy> Base<T> {
     fn unchanged(&self, word: TimerWord) -> ArmOutcome {
         ArmOutcome {
             was_pending: word.has(TimerWord::PENDING),
-            is_refused: word.has(TimerWord::SHUT_DOWN),
+            is_refused: word.has(TimerWord::SHUT_DOWN) || self.is_closed(),
             change: ExpiryChange::default(),
             base: self.id,
         }
@@ -407,7 +418,7 @@ impl<T: Copy> Base<T> {
         request: &Request<K::Key>,
         word: TimerWord,
     ) -> bool {
-        if word.has(TimerWord::SHUT_DOWN) {
+        if word.has(TimerWord::SHUT_DOWN) || self.is_closed() {
             return true;
         }
         let is_pending = word.has(TimerWord::PENDING);
@@ -434,7 +445,7 @@ impl<T: Copy> Base<T> {
         if target != ArmTarget::AsIs {
             timer.shared().word.store(target.pin(word));
         }
-        let change = if self.adopter.is_some() {
+        let change = if self.adopter().is_some() {
             // The timer runs, or this base would not take it; no CPU looks at these queues.
             self.park(timer, when)
         } else if was_pending {
@@ -450,7 +461,7 @@ impl<T: Copy> Base<T> {
     /// [`Bases::arm_fast`], in the base that it asks for.
     #[inline(always)]
     pub(super) fn arm_fast(&mut self, timer: TimerRef<T>, expires: Tick, now: Nanos) -> Option<FastArm> {
-        if self.adopter.is_some() {
+        if self.takes != Takes::Arms {
             return None;
         }
         let word = &timer.shared().word;

@@ -30,7 +30,7 @@ impl<T: Copy> Base<T> {
         }
         let waiting = self.runs.waiting().count();
         assert!(waiting <= self.pending, "{id}: {waiting} wait and {} are pending", self.pending);
-        if self.adopter.is_some() {
+        if self.adopter().is_some() {
             assert_eq!(waiting, self.pending, "{id} is adopted and has timers in its queues");
             assert!(self.runner.is_none(), "{id} is adopted and has a runner");
         }

@@ -14,7 +14,7 @@ use super::bases::Bases;
 use super::runs::Wait;
 use super::timer::Due;
 use super::word::TimerWord;
-use super::{Base, BaseId, BaseKind, ExactId, ExactRef, ExpiryChange, TimerId, TimerRef};
+use super::{Base, BaseId, BaseKind, ExactId, ExactRef, ExpiryChange, Takes, TimerId, TimerRef};
 use crate::lock::RawLock;
 use crate::sync::interleave;
 use crate::{Context, CpuId, Nanos};
@@ -147,7 +147,7 @@ impl<T: Copy> Base<T> {
 
     /// Gives the token to `runner` if there is something to run and the token is free.
     pub(crate) fn take(&mut self, runner: CpuId) -> Option<RunnerToken> {
-        if self.is_closed || self.runner.is_some() || !self.has_expired() {
+        if self.is_closed() || self.runner.is_some() || !self.has_expired() {
             return None;
         }
         self.generation += 1;
@@ -164,10 +164,38 @@ impl<T: Copy> Base<T> {
         self.renewed()
     }
 
-    /// Hands out nothing from now on.
+    /// Hands out nothing from now on, and takes nothing.
     pub(crate) fn close(&mut self) {
-        self.is_closed = true;
+        self.takes = Takes::Nothing;
         self.runner = None;
+    }
+
+    /// Takes out a timer that is still pending, in a queue or on a record, and what `take` made of it.
+    fn end_pending<R>(&mut self, take: impl FnOnce(&Run<T>) -> R) -> Option<R> {
+        assert!(self.is_closed(), "what ends in {} could be armed again", self.id);
+        let Some(due) = self.runs.pop_waiting().or_else(|| self.queues.pop_pending()) else {
+            self.renew();
+            return None;
+        };
+        self.is_stale = true;
+        self.pending -= 1;
+        self.counters.cancelled += 1;
+        Some(Self::let_go(due, take))
+    }
+
+    /// The timer is pending no more, and in no queue and on no record; what `take` made of it. Its owner may
+    /// free it when this returns.
+    #[inline]
+    fn let_go<R>(due: Due<T>, take: impl FnOnce(&Run<T>) -> R) -> R {
+        let shared = due.shared();
+        let word = shared.word.load();
+        let is_detached = word.has(TimerWord::DETACHED);
+        let run = Run { payload: shared.payload, number: shared.number(), due, is_detached };
+        let taken = take(&run);
+        // The last access to the timer: a callback may end it; of a detached one its owner, once it sees
+        // this. Model: `base::models::taken_before_it_is_idle`.
+        shared.word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));
+        taken
     }
 
     #[inline]
@@ -228,21 +256,13 @@ impl<T: Copy> Base<T> {
 
     #[inline]
     fn begin<R>(&mut self, due: Due<T>, runner: CpuId, take: impl FnOnce(&Run<T>) -> R) -> R {
-        let shared = due.shared();
-        let word = shared.word.load();
-        let is_detached = word.has(TimerWord::DETACHED);
-        if !is_detached {
+        if !due.shared().word.load().has(TimerWord::DETACHED) {
             self.runs.begin(due.address(), runner);
         }
         self.pending -= 1;
         self.counters.ran += 1;
         self.counters.ran_remote += u64::from(runner != self.id.cpu);
-        let run = Run { payload: shared.payload, number: shared.number(), due, is_detached };
-        let taken = take(&run);
-        // The last access to the timer: a callback may end it; of a detached one its owner, once it sees
-        // this. Model: `base::models::taken_before_it_is_idle`.
-        shared.word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));
-        taken
+        Self::let_go(due, take)
     }
 
     /// The run of a timer has ended, on a base that still takes timers. One that waited for that is due at
@@ -339,6 +359,12 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         self.lock(token.base, context.own_cpu()).pop_detached(token, room, take)
     }
 
+    /// Takes out a timer that is still pending in the base `id`, which was closed, and what `take` made of it
+    /// under the lock.
+    pub(crate) fn end_pending<R>(&self, id: BaseId, take: impl FnOnce(T, TimerName<T>) -> R) -> Option<R> {
+        self.lock(id, None).end_pending(|run| take(run.payload, self.name(run)))
+    }
+
     /// Gives the token back before everything was run.
     pub(crate) fn release(&self, token: RunnerToken, context: Context) -> ExpiryChange {
         self.lock(token.base, context.own_cpu()).release(&token)
@@ -383,7 +409,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             return Finished { token: None, change: ExpiryChange::default(), base: expired.base };
         }
         let mut base = self.lock(expired.base, context.own_cpu());
-        if let Some(adopter) = base.adopter {
+        if let Some(adopter) = base.adopter() {
             drop(base);
             return self.finish_adopted(expired, adopter, context);
         }
@@ -399,12 +425,12 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         loop {
             let (mut old, mut new) =
                 self.lock_same_kind(expired.base.cpu, onto.cpu, expired.base.kind, context);
-            if old.adopter.is_none() {
+            if old.adopter().is_none() {
                 let may_take = self.may_take(expired.runner, expired.base);
                 let (token, change) = old.end(&expired, context.now(), may_take);
                 return Finished { token, change, base: expired.base };
             }
-            if let Some(adopter) = new.adopter {
+            if let Some(adopter) = new.adopter() {
                 onto.cpu = adopter;
                 continue;
             }
@@ -433,7 +459,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
             return Ok(self.pop_with(token, context, take));
         }
         let mut base = self.lock(token.base, context.own_cpu());
-        if base.adopter.is_some() || !base.is_held_by(token) {
+        if base.adopter().is_some() || !base.is_held_by(token) {
             drop(base);
             return Err(expired);
         }

@@ -119,6 +119,17 @@ pub(crate) struct BaseCounters {
     pub(crate) revoked: u64,
 }
 
+/// What becomes of an arm that comes to a base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    /// It is put there.
+    Arms,
+    /// The CPU is offline and this one has its timers: it is put there.
+    NothingFor(CpuId),
+    /// The machine has ended: it is refused, and nothing is handed out any more.
+    Nothing,
+}
+
 /// What the lock of one base protects.
 #[derive(Debug)]
 pub(crate) struct Base<T> {
@@ -137,12 +148,9 @@ pub(crate) struct Base<T> {
     is_stale: bool,
     /// When the first of the collected timers was due, in ns; says nothing when there is none.
     overdue: u64,
-    /// Nothing is handed out any more.
-    is_closed: bool,
     /// Timers that are pending here, in queues and on records.
     pending: usize,
-    /// The CPU is offline and this one has its timers: nothing is armed here.
-    adopter: Option<CpuId>,
+    takes: Takes,
     pub(crate) counters: BaseCounters,
 }
 
@@ -158,9 +166,8 @@ impl<T: Copy> Base<T> {
             published: NEVER,
             is_stale: false,
             overdue: NEVER,
-            is_closed: false,
             pending: 0,
-            adopter: None,
+            takes: Takes::Arms,
             counters: BaseCounters::default(),
         }
     }
@@ -174,6 +181,19 @@ impl<T: Copy> Base<T> {
     /// When the first of its exact timers is due.
     pub(crate) fn next_exact(&self) -> Option<Nanos> {
         from_word(self.queues.next_exact())
+    }
+
+    /// The CPU that has the timers of this one, which is offline.
+    fn adopter(&self) -> Option<CpuId> {
+        match self.takes {
+            Takes::NothingFor(adopter) => Some(adopter),
+            Takes::Arms | Takes::Nothing => None,
+        }
+    }
+
+    /// Whether the machine has ended.
+    fn is_closed(&self) -> bool {
+        self.takes == Takes::Nothing
     }
 
     /// Timers that are pending here.

@@ -193,6 +193,13 @@ impl<T> Runs<T> {
         }
     }
 
+    /// Takes off a timer that waits on a record.
+    pub(super) fn pop_waiting(&mut self) -> Option<Due<T>> {
+        let due = self.waiting().next()?;
+        self.forget(due.address());
+        Some(due)
+    }
+
     /// A timer that waits on a record, and so is in no queue, and what it is armed for.
     pub(super) fn pending(&self, timer: NonZeroUsize) -> Option<Due<T>> {
         let record = self.iter().find(|record| record.timer == timer)?;

@@ -12,7 +12,7 @@ use super::bases::{BaseGuard, Bases};
 use super::runs::Wait;
 use super::timer::Due;
 use super::word::TimerWord;
-use super::{Base, BaseId, BaseKind, ExpiryChange};
+use super::{Base, BaseId, BaseKind, ExpiryChange, Takes};
 use crate::lock::RawLock;
 use crate::{Context, CpuId};
 
@@ -44,7 +44,7 @@ pub(crate) struct Evacuated {
 
 impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Gives all timers of `dead` to `onto`, pinned ones too. From now on an arm that asks for a base of
-    /// `dead` gets the adopter's, until [`prepare`](Self::prepare).
+    /// `dead` gets the adopter's, until [`prepare`](Self::prepare). What is closed keeps its timers.
     ///
     /// # Panics
     /// When `onto` was adopted itself, or is `dead`.
@@ -52,8 +52,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         let mut adopted = Adopted::default();
         for kind in BaseKind::ALL {
             let (mut old, mut new) = self.lock_same_kind(dead, onto, kind, context);
-            assert!(new.adopter.is_none(), "CPU {onto} is offline and takes no timers");
-            old.adopter = Some(onto);
+            assert!(new.adopter().is_none(), "CPU {onto} is offline and takes no timers");
+            if old.is_closed() {
+                continue;
+            }
+            old.takes = Takes::NothingFor(onto);
             let _ = old.revoke();
             let (moved, change) = old.hand_over_some(&mut new, usize::MAX);
             adopted.moved += moved;
@@ -67,14 +70,16 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     pub(crate) fn prepare(&self, cpu: CpuId, context: Context) {
         for kind in BaseKind::ALL {
             let mut base = self.lock(BaseId { cpu, kind }, context.own_cpu());
-            base.adopter = None;
+            if base.adopter().is_some() {
+                base.takes = Takes::Arms;
+            }
             base.is_idle = false;
             base.forward(context.now());
         }
     }
 
     /// Gives up to `limit` timers of `cpu` that others may run to `onto`, a few per lock hold. `None` when
-    /// `onto` was adopted: what it got before that its adopter has.
+    /// `onto` was adopted: what it got before that its adopter has. What is closed keeps its timers.
     ///
     /// # Panics
     /// When `onto` is `cpu`.
@@ -89,8 +94,11 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         for kind in BaseKind::ALL.into_iter().filter(|kind| kind.is_pullable()) {
             loop {
                 let (mut old, mut new) = self.lock_same_kind(cpu, onto, kind, context);
-                if new.adopter.is_some() {
+                if new.adopter().is_some() {
                     return None;
+                }
+                if old.is_closed() {
+                    break;
                 }
                 let chunk = CHUNK.min(limit - evacuated.moved);
                 let (moved, change) = old.hand_over_some(&mut new, chunk);

@@ -1,4 +1,4 @@
-//! Taking timers out: at once, for good, or only if no run of them is under way.
+//! Taking timers out: at once, for good, or only if no run of them is under way; what is asked of one.
 //!
 //! No call here waits for a run: a caller that must not go on before it has ended looks again when the world
 //! says that a run has ended. A timer that was cancelled while it was the first of an idle CPU leaves that
@@ -8,7 +8,7 @@
 
 use super::{AnyTimer, ArmRefusal, Machine};
 use crate::base::{Cancelled, TimerKind};
-use crate::{Context, RawLock};
+use crate::{Context, Nanos, RawLock};
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Takes `timer` out; says whether it was pending. A run that has begun goes on.
@@ -51,6 +51,21 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ) -> Result<bool, ArmRefusal> {
         let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
         Ok(self.bases.shutdown(timer, context) == Cancelled::WasPending)
+    }
+
+    /// What `timer` is armed for, as its run will be told
+    /// ([`ExpiredTimer::expires`](crate::ExpiredTimer::expires)); `None` when it is not pending. From any
+    /// thread. Cost: a lock.
+    ///
+    /// # Errors
+    /// When there is no such timer.
+    pub fn armed_for<K: TimerKind>(
+        &self,
+        timer: impl AnyTimer<T, K>,
+        context: Context,
+    ) -> Result<Option<Nanos>, ArmRefusal> {
+        let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
+        Ok(self.bases.armed_for(timer, context))
     }
 
     /// Whether a run of `timer` has begun and not ended.

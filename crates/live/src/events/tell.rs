@@ -25,7 +25,7 @@ impl Machine {
         self.start_thread("quietcore-tell".to_owned(), move || {
             let _own = self.join_own_threads();
             // It is the machine's own thread: a subscriber that ends the machine must not wait for it.
-            let _in_run = crate::timer::RunScope::begin();
+            let _in_run = crate::timer::RunScope::begin(crate::timer::RunKind::Item);
             while let Some((found, lost)) = self.events.queue.next() {
                 tell_found(&found);
                 if lost > 0 {

@@ -11,6 +11,7 @@ use super::outcome::TurnWork;
 use super::turn::LaneDriver;
 use crate::run_queue::Item;
 use crate::softirq::Before;
+use crate::timer::RunKind;
 use crate::{task, work};
 use quietcore_core::Nanos;
 use quietcore_core::run_queue::{Activity, NextItem};
@@ -80,7 +81,7 @@ impl LaneDriver {
             Item::Task(task) => {
                 let running = task.metadata().running();
                 counts.items.add_alone(1);
-                let poll = || machine.guarded(cpu, || task::run(task, cpu)).flatten();
+                let poll = || machine.guarded_as(RunKind::Item, cpu, || task::run(task, cpu)).flatten();
                 let moved = machine.stalls.around(cpu, running, poll);
                 if is_realtime {
                     counts.realtime_polls.add_alone(1);
@@ -92,7 +93,7 @@ impl LaneDriver {
                 let running = work.running();
                 let guarded = |run: &dyn Fn()| {
                     counts.items.add_alone(1);
-                    machine.stalls.around(cpu, running, || _ = machine.guarded(cpu, run));
+                    machine.stalls.around(cpu, running, || _ = machine.guarded_as(RunKind::Item, cpu, run));
                 };
                 let has_run = work::run(work, cpu, guarded);
                 if has_run {

@@ -19,6 +19,9 @@ impl Machine {
             let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
             let _own = self.join_own_threads();
             self.survive(|| if self.lanes.exist() { self.stand_sentinel() } else { self.help() });
+            if !self.is_forked() {
+                self.alarm.end();
+            }
         })
     }
 
@@ -26,7 +29,9 @@ impl Machine {
     /// ours, and its message was printed. No thread would run what is armed from now on, so nothing is.
     pub(super) fn survive(&self, help: impl FnOnce()) {
         if contain(help).is_none() && self.life.break_down() {
+            self.core.close();
             self.send_threads_home();
+            self.end_waits();
         }
     }
 

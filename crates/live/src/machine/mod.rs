@@ -263,9 +263,10 @@ impl Machine {
         }
     }
 
-    /// Ends the machine: nothing is armed from now on, and what is pending never runs, on no thread. Then
-    /// waits until no callback runs and the machine's own threads have ended, also if it is not the first
-    /// call. In a callback it does not wait. Wakers of futures that expired before this may still be called.
+    /// Ends the machine: nothing is armed from now on, and no callback that is pending runs, on no thread.
+    /// Futures that wait for a time are woken, and panic when they are polled, as tokio's do: end their
+    /// executor first. Then waits until no callback runs and the machine's own threads have ended, also if it
+    /// is not the first call. In a callback it does not wait.
     pub fn shutdown(&self) {
         if self.life.is_forked() {
             return;
@@ -277,6 +278,7 @@ impl Machine {
             self.send_threads_home();
         }
         self.end_tasks();
+        self.end_waits();
         if RunScope::is_here() {
             return;
         }

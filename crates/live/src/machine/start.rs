@@ -52,6 +52,8 @@ impl Machine {
         ON_FORK.call_once(crate::fork::count_in_children);
         if let Err(error) = machine.start_threads(&builder) {
             machine.shutdown();
+            // Its helper may not have begun.
+            machine.alarm.end();
             return Err(error);
         }
         machine.tell_of_start();
@@ -96,7 +98,12 @@ impl Machine {
         let own_priority = builder.lane_threads.and_then(LaneThreads::own_priority);
         let lanes = LaneSlots::new(&lane_set, &spares, &settings, own_priority);
         let core = Core::new(topology, settings).map_err(StartError::Housekeeping)?;
-        let alarm = Alarm::new().map_err(|error| StartError::System { what: "make a timer", error })?;
+        let alarm = match builder.virtual_time {
+            Allowed::Yes => Alarm::of_sleep(),
+            Allowed::No => {
+                Alarm::of_kernel().map_err(|error| StartError::System { what: "make a timer", error })?
+            }
+        };
         let machine = Self {
             core,
             clock: Clock::default(),

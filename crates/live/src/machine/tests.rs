@@ -59,7 +59,16 @@ fn the_helper_wakes_what_is_due() {
 fn a_machine_whose_helper_died_says_so() {
     let machine = Machine::start().expect("starts");
     assert_eq!(machine.check_alive(), Ok(()));
+    let waits = std::thread::spawn(|| {
+        let _entered = machine.enter();
+        crate::virtual_time::block_on(crate::time::sleep(Duration::from_secs(86_400)));
+    });
+    while machine.metrics().sum(|cpu| cpu.bases.armed) == 0 {
+        std::thread::yield_now();
+    }
     machine.survive(|| panic!("this message belongs to a test"));
+    let panic = waits.join().expect_err("its time will not come");
+    assert!(panic.downcast_ref::<String>().is_some_and(|text| text.contains("broke down")));
     assert_eq!(machine.check_alive(), Err(ArmError::Broken));
     assert!(!machine.is_running());
     let timer = machine.timer(crate::TimerOptions::new(), |_| ());
@@ -178,4 +187,62 @@ fn each_waker_is_counted() {
     drop(naps);
     drop(cpu);
     machine.shutdown();
+}
+
+/// Goal: a callback that blocks is told at once that it must not, as what it waits for may wait for it; a
+/// task may. Method: one on a helper and one on a lane block on what is ready, and a task on that lane; both
+/// machines go on.
+#[test]
+fn a_callback_that_blocks_says_so() {
+    use crate::virtual_time::block_on;
+    let helper = Machine::builder().start().expect("starts");
+    let lanes = Machine::builder().lanes("0".parse().expect("a list"));
+    let lanes = lanes.lane_threads(crate::LaneThreads::new()).start().expect("starts");
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for machine in [helper, lanes] {
+        let sender = sender.clone();
+        let timer = machine.timer(crate::TimerOptions::new(), move |_| {
+            let panic = std::panic::catch_unwind(|| block_on(async { 7 })).expect_err("it panics");
+            let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+            sender.send(text).expect("the test waits");
+        });
+        for _ in 0..2 {
+            timer.arm_after(Duration::ZERO).expect("it runs");
+            let text = receiver.recv().expect("it is told").expect("it is a text");
+            assert!(text.contains("in a callback") && text.contains("spawn a task"), "{text}");
+        }
+    }
+    let task = lanes.spawn(async { block_on(async { 7 }) }).expect("there is a lane");
+    assert_eq!(block_on(task).expect("it ends"), 7);
+    for machine in [helper, lanes] {
+        machine.shutdown();
+    }
+}
+
+/// Goal: what is pending when a machine ends is pending no more. Method: one-shot, periodic, exact and far
+/// timers with callbacks, and one of a lane.
+#[test]
+fn nothing_is_pending_after_the_end() {
+    let lanes = Machine::builder().lanes("0".parse().expect("a list")).start().expect("starts");
+    let helper = Machine::builder().start().expect("starts");
+    for machine in [helper, lanes] {
+        let timers =
+            [crate::Precision::Coarse, crate::Precision::Tick, crate::Precision::Exact].map(|precision| {
+                let options = crate::TimerOptions::new().precision(precision);
+                let [once, again, far] = [0; 3].map(|_| machine.timer(options, |_| panic!("it never runs")));
+                let day = Duration::from_secs(86_400);
+                once.arm_after(day).expect("it runs");
+                again.arm_periodic(Nanos(machine.now().0 + day.as_nanos() as u64), day).expect("it runs");
+                far.arm_after(day * 500).expect("it runs");
+                [once, again, far]
+            });
+        let pending = || timers.iter().flatten().filter(|timer| timer.is_pending()).count();
+        assert_eq!(pending(), 9);
+        machine.shutdown();
+        assert_eq!(pending(), 0);
+        for timer in timers.iter().flatten() {
+            assert!(!timer.cancel());
+            assert_eq!(timer.arm_after(Duration::ZERO), Err(ArmError::ShutDown));
+        }
+    }
 }

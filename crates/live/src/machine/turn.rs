@@ -6,9 +6,10 @@
 use super::{Machine, OnPanic};
 use crate::job::Job;
 use crate::panic::contain;
+use crate::payload::{Payload, PayloadKind};
 use crate::probe;
 use crate::stall::RunningCode;
-use crate::timer::RunScope;
+use crate::timer::{RunKind, RunScope};
 use core::cell::Cell;
 use core::task::Waker;
 use quietcore_core::run_queue::LaneQueue;
@@ -124,6 +125,22 @@ impl Machine {
         more
     }
 
+    /// Ends what is pending without a run, after the core was closed. A future is woken: the time that it
+    /// waits for will not come, and its poll says so.
+    pub(super) fn end_waits(&self) {
+        let waker = |payload: Payload, name| match payload.kind() {
+            PayloadKind::Wake => Some(Job::take(payload, name)),
+            PayloadKind::Raw | PayloadKind::Counted => None,
+        };
+        self.core.end_pending(waker, |job| {
+            if let Some(Job::Wake(Some(waker))) = job {
+                self.guarded(self.spare, || waker.wake());
+            }
+            // In a child that a waker has forked locks are as they were at that moment.
+            !self.is_forked()
+        });
+    }
+
     /// For those who wait for the end of something: a run is over, or will not come. None waits in a forked
     /// child.
     pub(crate) fn tell_of_end(&self) {
@@ -142,10 +159,16 @@ impl Machine {
         self.counts[cpu.index()].panics.add(1);
     }
 
-    /// Calls user code.
+    /// Calls user code that must not block.
     #[inline]
     pub(crate) fn guarded<R>(&self, runner: CpuId, code: impl FnOnce() -> R) -> Option<R> {
-        let _in_run = RunScope::begin();
+        self.guarded_as(RunKind::Callback, runner, code)
+    }
+
+    /// Calls user code.
+    #[inline]
+    pub(crate) fn guarded_as<R>(&self, kind: RunKind, runner: CpuId, code: impl FnOnce() -> R) -> Option<R> {
+        let _in_run = RunScope::begin(kind);
         let result = contain(code);
         if result.is_none() {
             self.after_panic(runner);

@@ -3,7 +3,7 @@
 use super::Item;
 use crate::machine::Machine;
 use crate::panic::contain;
-use crate::timer::RunScope;
+use crate::timer::{RunKind, RunScope};
 use quietcore_core::run_queue::LaneQueue;
 use std::cell::RefCell;
 
@@ -48,7 +48,7 @@ fn drop_in_turn(item: Item) {
     // A thread that ends has no list any more; then `item` was dropped by the closure.
     let mut next = outermost.unwrap_or_default();
     while let Some(item) = next {
-        let _in_run = RunScope::begin();
+        let _in_run = RunScope::begin(RunKind::Item);
         // The destructor of user code; the panic hook has printed what it says.
         let _ = contain(|| drop(item));
         next = DROPPING

@@ -1,8 +1,10 @@
 //! Why a task was not started, and why it has no result.
 
 use crate::panic::Panic;
+use core::any::Any;
 use core::fmt;
 use quietcore_core::CpuId;
+use std::sync::{Mutex, PoisonError};
 
 /// Why a task was not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,52 +30,60 @@ pub enum SpawnError {
     },
 }
 
-/// Why a task has no result.
-pub enum JoinError {
-    /// It was aborted, or its machine or its lane's thread ended.
-    Cancelled,
-    /// It panicked; this is what with.
-    Panicked(Panic),
-}
+/// Why a task has no result: it was cancelled, or it panicked.
+pub struct JoinError(Option<Mutex<Panic>>);
 
 impl JoinError {
+    pub(super) const CANCELLED: Self = Self(None);
+
+    pub(super) const fn panicked(panic: Panic) -> Self {
+        Self(Some(Mutex::new(panic)))
+    }
+
+    /// Whether the task was aborted, or its machine or its lane's thread ended.
+    #[must_use]
+    pub const fn is_cancelled(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Whether the task panicked.
     #[must_use]
     pub const fn is_panic(&self) -> bool {
-        matches!(self, Self::Panicked(_))
+        self.0.is_some()
     }
 
-    /// What it panicked with, to go on with that.
-    #[must_use]
-    pub fn into_panic(self) -> Option<Panic> {
-        match self {
-            Self::Cancelled => None,
-            Self::Panicked(panic) => Some(panic),
-        }
+    /// What the task panicked with, to go on with that.
+    ///
+    /// # Errors
+    /// The error as it was, when the task did not panic.
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, Self> {
+        let panic = self.0.ok_or(Self::CANCELLED)?;
+        Ok(panic.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn message(panic: &Panic) -> Option<&str> {
-        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref().map(String::as_str))
+    /// What it panicked with, if that is a text.
+    fn message(panic: &Mutex<Panic>) -> Option<String> {
+        let panic = panic.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        text.or_else(|| panic.downcast_ref().cloned())
     }
 }
 
 impl fmt::Debug for JoinError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cancelled => out.write_str("Cancelled"),
-            Self::Panicked(panic) => out.debug_tuple("Panicked").field(&Self::message(panic)).finish(),
+        match &self.0 {
+            None => out.write_str("Cancelled"),
+            Some(panic) => out.debug_tuple("Panicked").field(&Self::message(panic)).finish(),
         }
     }
 }
 
 impl fmt::Display for JoinError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cancelled => out.write_str("the task was cancelled"),
-            Self::Panicked(panic) => match Self::message(panic) {
-                Some(message) => write!(out, "the task panicked: {message}"),
-                None => out.write_str("the task panicked"),
-            },
+        match self.0.as_ref().map(Self::message) {
+            None => out.write_str("the task was cancelled"),
+            Some(Some(message)) => write!(out, "the task panicked: {message}"),
+            Some(None) => out.write_str("the task panicked"),
         }
     }
 }

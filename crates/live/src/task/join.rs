@@ -51,7 +51,7 @@ impl<T> Future for JoinHandle<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let task = self.task.as_mut().expect(HAS_TASK);
-        Pin::new(task).poll(context).map(|ended| ended.map_or(Err(JoinError::Cancelled), Ended::into_result))
+        Pin::new(task).poll(context).map(|ended| ended.map_or(Err(JoinError::CANCELLED), Ended::into_result))
     }
 }
 

@@ -91,7 +91,7 @@ impl<F: Future> Future for Contained<F> {
         // this wakes it, and it is polled, or dropped by its queue, once more. Before this it is seen.
         if state.aborted.is_set() || !Machine::of(state.machine).is_running() {
             let dropped = drop_future(this.future.as_mut(), state);
-            let why = dropped.map_or_else(JoinError::Panicked, |()| JoinError::Cancelled);
+            let why = dropped.map_or_else(JoinError::panicked, |()| JoinError::CANCELLED);
             return Poll::Ready(Ended::new(Err(why)));
         }
         let future = this.future.as_mut().as_pin_mut().expect("it is not polled after its end");
@@ -101,11 +101,11 @@ impl<F: Future> Future for Contained<F> {
             Ok(Poll::Ready(result)) => Ended::new(Ok(result)),
             Err(panic) => {
                 Machine::of(state.machine).count_task_panic();
-                Ended::new(Err(JoinError::Panicked(panic)))
+                Ended::new(Err(JoinError::panicked(panic)))
             }
         };
         Poll::Ready(match (drop_future(this.future.as_mut(), state), &ended.0) {
-            (Err(panic), Some(Ok(_))) => Ended::new(Err(JoinError::Panicked(panic))),
+            (Err(panic), Some(Ok(_))) => Ended::new(Err(JoinError::panicked(panic))),
             (Err(panic), _) => {
                 discard(panic);
                 ended
@@ -138,7 +138,7 @@ mod tests {
         let polled = Future::poll(task.as_mut(), &mut Context::from_waker(Waker::noop()));
         let Poll::Ready(ended) = polled else { panic!("it waits") };
         let result: Result<(), JoinError> = ended.into_result();
-        assert!(matches!(result, Err(JoinError::Cancelled)));
+        assert!(result.is_err_and(|error| error.is_cancelled()));
     }
 
     /// Panics when it is dropped, with what panics when it is dropped.

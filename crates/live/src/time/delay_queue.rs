@@ -19,6 +19,7 @@ use futures_core::Stream;
 use quietcore_core::{Expiry, Nanos};
 use quietcore_wheel::{ExactLinks, ExactTimers, Index, Slot, SlotKey};
 use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Names a value in a [`DelayQueue`], until it is handed out or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,7 +79,10 @@ struct Item<T> {
 
 type Memory<T> = Vec<Slot<Item<T>, ExactLinks<Index>>>;
 
-/// Values with a deadline each, taken out as their deadlines come. For one task.
+type Timers<T> = ExactTimers<Item<T>, Memory<T>>;
+
+/// Values with a deadline each, taken out as their deadlines come. For one task; other threads may look at
+/// it (`Sync`) if its values may go to them.
 ///
 /// Take values out with [`poll_expired`](Self::poll_expired), or as a [`Stream`]; both end with `None` when
 /// the queue is empty, and go on when something is inserted. Inserting and resetting wake the task that
@@ -110,7 +114,8 @@ type Memory<T> = Vec<Slot<Item<T>, ExactLinks<Index>>>;
 /// # Ok::<(), quietcore::StartError>(())
 /// ```
 pub struct DelayQueue<T> {
-    timers: ExactTimers<Item<T>, Memory<T>>,
+    /// A lock for those that look at it through shared references: the links of the queue are cells.
+    timers: Mutex<Timers<T>>,
     /// Where the values of older keys are now.
     moved: HashMap<Key, SlotKey>,
     epoch: u32,
@@ -150,7 +155,13 @@ impl<T> DelayQueue<T> {
     /// An empty queue with room for `capacity` values.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { timers: timers_for(capacity), moved: HashMap::new(), epoch: 0, delay: None, waker: None }
+        Self {
+            timers: Mutex::new(timers_for(capacity)),
+            moved: HashMap::new(),
+            epoch: 0,
+            delay: None,
+            waker: None,
+        }
     }
 
     /// Puts `value` in, to be taken out at `deadline`, or at the next poll if that is over. Wakes the task
@@ -160,9 +171,10 @@ impl<T> DelayQueue<T> {
     /// With 2^32 - 1 values in the queue.
     #[track_caller]
     pub fn insert_at(&mut self, value: T, deadline: Instant) -> Key {
-        let before = self.timers.next_expiry();
-        let place = self.timers.arm_growing(at(deadline), Item { value, older: None });
-        if self.timers.next_expiry() != before {
+        let timers = self.timers_mut();
+        let before = timers.next_expiry();
+        let place = timers.arm_growing(at(deadline), Item { value, older: None });
+        if timers.next_expiry() != before {
             self.wake();
         }
         Key { place, epoch: self.epoch }
@@ -191,7 +203,8 @@ impl<T> DelayQueue<T> {
                 self.delay = None;
                 return Poll::Ready(None);
             };
-            if let Some(due) = self.timers.next_expired(Nanos::from(self.now()).0) {
+            let now = Nanos::from(self.now()).0;
+            if let Some(due) = self.timers_mut().next_expired(now) {
                 return Poll::Ready(Some(self.taken(key, due.value, due.expiry)));
             }
             let first = self.deadline(&key);
@@ -215,8 +228,9 @@ impl<T> DelayQueue<T> {
     /// The same; `None` when it was handed out or removed before.
     pub fn try_remove(&mut self, key: &Key) -> Option<Expired<T>> {
         let place = self.place(key)?;
-        let expiry = self.timers.expiry(place)?;
-        let item = self.timers.cancel(place).ok()?;
+        let timers = self.timers_mut();
+        let expiry = timers.expiry(place)?;
+        let item = timers.cancel(place).ok()?;
         if self.is_empty() {
             self.wake();
         }
@@ -229,10 +243,11 @@ impl<T> DelayQueue<T> {
     /// When it was handed out or removed before.
     #[track_caller]
     pub fn reset_at(&mut self, key: &Key, deadline: Instant) {
-        let before = self.timers.next_expiry();
         let place = self.place(key).expect(STALE);
-        self.timers.re_arm(place, at(deadline)).expect(STALE);
-        if self.timers.next_expiry() != before {
+        let timers = self.timers_mut();
+        let before = timers.next_expiry();
+        timers.re_arm(place, at(deadline)).expect(STALE);
+        if timers.next_expiry() != before {
             self.wake();
         }
     }
@@ -253,15 +268,16 @@ impl<T> DelayQueue<T> {
     #[must_use]
     #[track_caller]
     pub fn deadline(&self, key: &Key) -> Instant {
-        let expiry = self.place(key).and_then(|place| self.timers.expiry(place));
+        let expiry = self.place(key).and_then(|place| self.timers().expiry(place));
         Nanos(expiry.expect(STALE).soft).into()
     }
 
     /// The key of the value that comes out next.
     #[must_use]
     pub fn peek(&self) -> Option<Key> {
-        let place = self.timers.first()?;
-        let older = self.timers.get(place).and_then(|item| item.older);
+        let timers = self.timers();
+        let place = timers.first()?;
+        let older = timers.get(place).and_then(|item| item.older);
         Some(older.unwrap_or(Key { place, epoch: self.epoch }))
     }
 
@@ -272,32 +288,32 @@ impl<T> DelayQueue<T> {
         }
         self.moved.clear();
         self.delay = None;
-        while self.timers.next_expired(u64::MAX).is_some() {}
+        while self.timers_mut().next_expired(u64::MAX).is_some() {}
         self.wake();
     }
 
     /// How many values fit without another allocation.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.timers.capacity()
+        self.timers().capacity()
     }
 
     /// How many values there are, due or not.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.timers.len()
+        self.timers().len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.timers.is_empty()
+        self.timers().is_empty()
     }
 
     /// Makes room for `additional` values more than there are.
     pub fn reserve(&mut self, additional: usize) {
         let free = self.capacity() - self.len();
-        self.timers.reserve(additional.saturating_sub(free));
+        self.timers_mut().reserve(additional.saturating_sub(free));
     }
 
     /// Gives back the memory of values that are gone, by moving the others. Keys stay what they are. Cost:
@@ -307,18 +323,27 @@ impl<T> DelayQueue<T> {
         let mut moved = HashMap::with_capacity(self.len());
         // In their order, so that those of one deadline keep theirs.
         while let Some(key) = self.peek()
-            && let Some(due) = self.timers.next_expired(u64::MAX)
+            && let Some(due) = self.timers_mut().next_expired(u64::MAX)
         {
             let item = Item { older: Some(key), ..due.value };
             moved.insert(key, timers.arm_growing(due.expiry, item));
         }
-        (self.timers, self.moved) = (timers, moved);
+        (*self.timers_mut(), self.moved) = (timers, moved);
         self.epoch = self.epoch.checked_add(1).expect("a queue is compacted fewer than 2^32 times");
     }
 
     /// The same as [`compact`](Self::compact).
     pub fn shrink_to_fit(&mut self) {
         self.compact();
+    }
+
+    /// No user code runs while it is locked, so nothing is left half done.
+    fn timers(&self) -> MutexGuard<'_, Timers<T>> {
+        self.timers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn timers_mut(&mut self) -> &mut Timers<T> {
+        self.timers.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn place(&self, key: &Key) -> Option<SlotKey> {
@@ -347,7 +372,7 @@ impl<T> DelayQueue<T> {
 }
 
 /// Empty, with room for `capacity`.
-fn timers_for<T>(capacity: usize) -> ExactTimers<Item<T>, Memory<T>> {
+fn timers_for<T>(capacity: usize) -> Timers<T> {
     ExactTimers::new((0..capacity).map(|_| Slot::exact()).collect())
 }
 

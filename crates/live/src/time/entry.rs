@@ -29,7 +29,7 @@ use crate::{Machine, Precision};
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Poll, Waker};
-use quietcore_core::{ExactKind, Nanos, TickKind, Timer, TimerKind, TimerOptions, TimerRef};
+use quietcore_core::{ArmRefusal, ExactKind, Nanos, TickKind, Timer, TimerKind, TimerOptions, TimerRef};
 
 /// The clock that is cheap to read is behind by a tick of the kernel, which is 10 ms at the longest: a
 /// deadline within this span of it needs the exact clock. Where the kernel's tick itself is late, a deadline
@@ -118,7 +118,9 @@ impl<K: TimerKind> Slot<K> {
         *state = State::Armed;
         // SAFETY: the slot is pinned, so it stays where it is until it is dropped, which cancels the timer;
         // and `parts` gives out no exclusive reference to the entry.
-        unsafe { arm(entry, deadline, now) };
+        if unsafe { arm(entry, deadline, now) } == Arming::Refused {
+            assert_alive(machine);
+        }
         Poll::Pending
     }
 
@@ -127,15 +129,16 @@ impl<K: TimerKind> Slot<K> {
     fn reset(mut self: Pin<&mut Self>, deadline: Nanos) {
         let machine = self.machine();
         if self.entry.timer.is_pending()
-            && machine.check_alive().is_ok()
+            && !machine.is_forked()
             && let Some(now) = before(machine, deadline)
         {
             let (_, entry) = self.as_mut().parts();
             // SAFETY: as in `start`.
-            if unsafe { arm(entry, deadline, now) } {
+            if unsafe { arm(entry, deadline, now) } == Arming::Moved {
                 return;
             }
-            // It was handed out at this moment, so its waker is woken, and that poll arms it.
+            // It was handed out at this moment, or the machine ended, so its waker is woken, and that poll
+            // arms it, or says so.
         }
         if let Some(waker) = self.settle() {
             waker.wake();
@@ -165,10 +168,12 @@ impl<K: TimerKind> Slot<K> {
         }
     }
 
-    /// Whether a timer that was handed out has to be armed again.
+    /// Whether a timer that was handed out has to be armed again: it was far, or the machine ended before its
+    /// time.
     #[inline]
     fn is_early(&self, deadline: Nanos) -> bool {
-        self.precision == Precision::Coarse && self.machine().clock.now() < deadline
+        let may_be = self.precision == Precision::Coarse || !self.machine().is_running();
+        may_be && self.machine().clock.now() < deadline
     }
 }
 
@@ -183,12 +188,30 @@ impl<K: TimerKind> Drop for Slot<K> {
     }
 }
 
-/// Arms the timer of an entry, or moves it; says whether it was pending.
+/// What became of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arming {
+    /// The timer was not pending before.
+    New,
+    /// It was.
+    Moved,
+    /// The machine has ended; nothing changed.
+    Refused,
+}
+
+impl Arming {
+    #[inline]
+    const fn of(was_pending: bool) -> Self {
+        if was_pending { Self::Moved } else { Self::New }
+    }
+}
+
+/// Arms the timer of an entry, or moves it.
 ///
 /// # Safety
 /// The entry stays where it is, shared, until its timer is idle.
 #[inline]
-unsafe fn arm<K: TimerKind>(entry: &WakeEntry<K>, deadline: Nanos, now: Nanos) -> bool {
+unsafe fn arm<K: TimerKind>(entry: &WakeEntry<K>, deadline: Nanos, now: Nanos) -> Arming {
     let machine = Machine::of(entry.timer.payload().machine());
     let at = K::not_before(deadline, Nanos(0));
     // SAFETY: the caller promises that the entry stays; all references go to the machine in its payload,
@@ -196,12 +219,16 @@ unsafe fn arm<K: TimerKind>(entry: &WakeEntry<K>, deadline: Nanos, now: Nanos) -
     let timer = unsafe { TimerRef::new(entry.address()) };
     let context = machine.context(now);
     if let Some(was_pending) = machine.arm_usual(timer, at, context) {
-        return was_pending; // it is not exact: no lane that dozes has to be told
+        return Arming::of(was_pending); // it is not exact: no lane that dozes has to be told
     }
-    let armed = machine.act(|actions| machine.core.arm(timer, at, context, actions));
-    let armed = armed.expect(KNOWN);
-    machine.after_arm(armed.base, K::IS_EXACT, deadline);
-    armed.was_pending
+    match machine.act(|actions| machine.core.arm(timer, at, context, actions)) {
+        Ok(armed) => {
+            machine.after_arm(armed.base, K::IS_EXACT, deadline);
+            Arming::of(armed.was_pending)
+        }
+        Err(ArmRefusal::ShutDown) => Arming::Refused,
+        Err(refusal) => unreachable!("{KNOWN}: {refusal:?}"),
+    }
 }
 
 /// Takes the timer of an entry out; says whether it was pending.

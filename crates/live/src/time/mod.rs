@@ -18,7 +18,8 @@
 //! ```
 //!
 //! Where what is decided: `instant.rs` the clock's values; `entry.rs` arming and letting go of a future's
-//! timer; `sleep.rs`, `timeout.rs`, `interval.rs`, `missed.rs`, `delay_queue.rs` what is built on it.
+//! timer; `sleep.rs`, `timeout.rs`, `interval.rs`, `missed.rs`, `delay_queue.rs`, `stream.rs` what is built
+//! on it.
 //!
 //! Deviations from tokio: an [`Interval`] skips the ticks it missed unless told otherwise; a future's
 //! [`Precision`] can be chosen; arithmetic of [`Instant`] saturates. Not here: pausing time.
@@ -34,6 +35,7 @@ mod instant;
 mod interval;
 mod missed;
 mod sleep;
+mod stream;
 mod timeout;
 
 pub use crate::Precision;
@@ -43,4 +45,5 @@ pub use instant::Instant;
 pub use interval::{Interval, interval, interval_at};
 pub use missed::MissedTickBehavior;
 pub use sleep::{Sleep, sleep, sleep_until};
-pub use timeout::{Timeout, timeout, timeout_at};
+pub use stream::{IntervalStream, StreamExt, Throttle, TimeoutStream};
+pub use timeout::{FutureExt, Timeout, timeout, timeout_at};

@@ -32,6 +32,47 @@ pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::Int
     Timeout { value: future.into_future(), delay: Some(Sleep::on(Machine::current(), deadline)) }
 }
 
+/// Deadlines of futures, as their methods. Source: tokio-util 0.7.20, `tokio_util::future::FutureExt`.
+///
+/// ```
+/// use quietcore::Machine;
+/// use quietcore::time::{Duration, FutureExt};
+///
+/// let machine = Machine::start()?;
+/// let _entered = machine.enter();
+/// let late = core::future::pending::<()>().timeout(Duration::from_millis(1));
+/// assert!(futures_executor::block_on(late).is_err());
+/// # machine.shutdown();
+/// # Ok::<(), quietcore::StartError>(())
+/// ```
+pub trait FutureExt: Future {
+    /// As [`timeout`].
+    ///
+    /// # Panics
+    /// When there is no current machine.
+    #[track_caller]
+    fn timeout(self, duration: Duration) -> Timeout<Self>
+    where
+        Self: Sized,
+    {
+        timeout(duration, self)
+    }
+
+    /// As [`timeout_at`].
+    ///
+    /// # Panics
+    /// When there is no current machine.
+    #[track_caller]
+    fn timeout_at(self, deadline: Instant) -> Timeout<Self>
+    where
+        Self: Sized,
+    {
+        timeout_at(deadline, self)
+    }
+}
+
+impl<F: Future + ?Sized> FutureExt for F {}
+
 pin_project! {
     /// A future and its deadline. Made by [`timeout`] and [`timeout_at`].
     ///

@@ -74,7 +74,7 @@ impl TimerPtr {
     #[cold]
     fn arm_slowly(self, at: Nanos, context: Context) -> Result<bool, ArmError> {
         if self.is_far(at, context.now()) {
-            return self.arm_periodic(at, Nanos(0), context);
+            return self.arm_periodic(None, at, Nanos(0), context);
         }
         self.under_lock(at, |rearm, actions| {
             rearm.end();
@@ -82,10 +82,21 @@ impl TimerPtr {
         })
     }
 
-    pub(super) fn arm_periodic(self, at: Nanos, period: Nanos, context: Context) -> Result<bool, ArmError> {
+    /// On that CPU, or where any arm goes.
+    pub(super) fn arm_periodic(
+        self,
+        cpu: Option<CpuId>,
+        at: Nanos,
+        period: Nanos,
+        context: Context,
+    ) -> Result<bool, ArmError> {
+        let arm = match cpu {
+            Some(cpu) => Arm::at(at).on(self.check_lane(cpu)?),
+            None => Arm::at(at),
+        };
         self.under_lock(at, |rearm, actions| {
             rearm.begin(at, period);
-            let armed = self.enqueue(Arm::at(at), context, actions);
+            let armed = self.enqueue(arm, context, actions);
             if armed.is_err() {
                 rearm.end();
             }
@@ -116,14 +127,9 @@ impl TimerPtr {
     }
 
     pub(super) fn arm_on(self, cpu: CpuId, at: Nanos, context: Context) -> Result<bool, ArmError> {
-        let timer = self.timer();
-        let machine = timer.machine();
-        // Before anything changes: what it is armed for stays.
-        if !machine.lane_set.contains(cpu) || !machine.core.is_online(cpu) {
-            return Err(ArmError::NoLane { cpu });
-        }
+        let cpu = self.check_lane(cpu)?;
         let is_far = self.is_far(at, context.now());
-        if !is_far && !timer.rearm.ever_followed() {
+        if !is_far && !self.timer().rearm.ever_followed() {
             return self.put(at, |actions| self.enqueue(Arm::at(at).on(cpu), context, actions));
         }
         self.under_lock(at, |rearm, actions| {
@@ -134,6 +140,14 @@ impl TimerPtr {
             }
             self.enqueue(Arm::at(at).on(cpu), context, actions)
         })
+    }
+
+    /// A CPU that has a lane. Asked before anything changes: what a timer is armed for stays where it has
+    /// none.
+    fn check_lane(self, cpu: CpuId) -> Result<CpuId, ArmError> {
+        let machine = self.timer().machine();
+        let has_lane = machine.lane_set.contains(cpu) && machine.core.is_online(cpu);
+        if has_lane { Ok(cpu) } else { Err(ArmError::NoLane { cpu }) }
     }
 
     /// Changes what follows together with the timer. It was begun before, or `change` begins it.
@@ -224,6 +238,19 @@ impl TimerPtr {
         let context = machine.cancel_context();
         let cancelled = with_either!(self.core(), |timer| machine.core.shutdown(timer, context));
         cancelled.is_ok_and(|was_pending| was_pending)
+    }
+
+    /// What it is armed for; `None` when it is not pending.
+    pub(super) fn deadline(self) -> Option<Nanos> {
+        let (timer, machine) = (self.timer(), self.timer().machine());
+        if machine.is_forked() || !timer.is_pending() {
+            return None;
+        }
+        let context = machine.cancel_context();
+        let armed_for = with_either!(self.core(), |timer| machine.core.armed_for(timer, context));
+        let length = (!timer.is_exact()).then(|| machine.core.settings().tick);
+        let expires = armed_for.ok().flatten()?;
+        Some(timer.rearm.moment(expires, length).0)
     }
 
     pub(super) fn is_running(self) -> bool {

@@ -69,6 +69,23 @@ impl CallbackTimer {
         self.0.arm_on(cpu, at, context)
     }
 
+    /// The same for every `period` after `first`: all runs are on the lane of `cpu`, as long as it has one.
+    /// Otherwise as [`arm_periodic`](Self::arm_periodic).
+    ///
+    /// # Errors
+    /// As for [`arm_on`](Self::arm_on).
+    #[track_caller]
+    pub fn arm_periodic_on(
+        &self,
+        cpu: CpuId,
+        first: impl Into<Nanos>,
+        period: Duration,
+    ) -> Result<bool, ArmError> {
+        let first = first.into();
+        let context = self.0.machine_for_arm(Location::caller())?.context_for(first);
+        self.0.arm_periodic(Some(cpu), first, length(period), context)
+    }
+
     /// Arms the timer for `first` and for every `period` after that. Says whether it was pending before.
     ///
     /// The next run is armed when one has returned, for the first multiple that is ahead then: a slow
@@ -102,8 +119,7 @@ impl CallbackTimer {
     pub fn arm_periodic(&self, first: impl Into<Nanos>, period: Duration) -> Result<bool, ArmError> {
         let first = first.into();
         let context = self.0.machine_for_arm(Location::caller())?.context_for(first);
-        let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
-        self.0.arm_periodic(first, Nanos(period), context)
+        self.0.arm_periodic(None, first, length(period), context)
     }
 
     /// Arms the timer for `at`, unless it is pending for that moment or an earlier one. Says whether it was
@@ -176,6 +192,28 @@ impl CallbackTimer {
         self.0.timer().is_pending()
     }
 
+    /// The moment that it is armed for; `None` when it is not pending. While other threads arm it, the answer
+    /// may be out of date. Any thread. Cost: a lock.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.0.deadline()
+    }
+
+    /// How long until then, zero if that moment is over; `None` when it is not pending. Otherwise as
+    /// [`deadline`](Self::deadline), and a reading of the clock.
+    #[must_use]
+    pub fn due_in(&self) -> Option<Duration> {
+        let deadline = self.deadline()?;
+        Some(Duration::from_nanos(deadline.since(self.machine().now()).0))
+    }
+
+    /// The length of its periods; `None` when it was not armed for any, or they were ended. Any thread. Cost:
+    /// a lock.
+    #[must_use]
+    pub fn period(&self) -> Option<Duration> {
+        self.0.timer().rearm.period().map(|length| Duration::from_nanos(length.0))
+    }
+
     /// Whether a run of it has begun and not ended. Cost: a lock.
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -187,6 +225,11 @@ impl CallbackTimer {
     pub fn machine(&self) -> &'static Machine {
         self.0.timer().machine()
     }
+}
+
+/// What the clock can count of `period`.
+fn length(period: Duration) -> Nanos {
+    Nanos(u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1))
 }
 
 /// `delay` after `now`, or the clock's last moment where that is out of range.
@@ -290,7 +333,10 @@ impl Deref for TimerHandle {
 
 impl fmt::Debug for TimerHandle {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.guard.timer.timer(), out)
+        out.debug_struct("TimerHandle")
+            .field("deadline", &self.deadline())
+            .field("period", &self.period())
+            .finish_non_exhaustive()
     }
 }
 

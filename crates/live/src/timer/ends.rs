@@ -10,27 +10,42 @@ thread_local! {
     static RUNS: Cell<u32> = const { Cell::new(0) };
 }
 
+/// What is run, as what it adds to the count of its thread's runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum RunKind {
+    /// A task, work, or what subscribers of events do: it holds up its own thread.
+    Item = 1,
+    /// A callback, a waker, a handler of softirqs: timers wait for it, perhaps the one that it waits for.
+    Callback = 0x1_0001,
+}
+
 /// While it lives, its thread is inside of a run.
 #[derive(Debug)]
-pub(crate) struct RunScope(PhantomData<*const ()>);
+pub(crate) struct RunScope(RunKind, PhantomData<*const ()>);
 
 impl RunScope {
     #[inline]
-    pub(crate) fn begin() -> Self {
-        RUNS.with(|runs| runs.set(runs.get() + 1));
-        Self(PhantomData)
+    pub(crate) fn begin(kind: RunKind) -> Self {
+        RUNS.with(|runs| runs.set(runs.get() + kind as u32));
+        Self(kind, PhantomData)
     }
 
     /// Whether the calling thread is inside of a run.
     pub(crate) fn is_here() -> bool {
         RUNS.with(Cell::get) != 0
     }
+
+    /// Whether it is inside of one that must not block.
+    pub(crate) fn is_callback() -> bool {
+        RUNS.with(Cell::get) > 0xffff
+    }
 }
 
 impl Drop for RunScope {
     #[inline]
     fn drop(&mut self) {
-        RUNS.with(|runs| runs.set(runs.get() - 1));
+        RUNS.with(|runs| runs.set(runs.get() - self.0 as u32));
     }
 }
 

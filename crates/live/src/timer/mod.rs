@@ -33,7 +33,7 @@ mod tests;
 mod wait;
 
 pub use callback::TimerHandle;
-pub(crate) use ends::{RunEnds, RunScope};
+pub(crate) use ends::{RunEnds, RunKind, RunScope};
 pub use options::{Precision, TimerOptions};
 pub use quietcore_core::Cancelled;
 pub use quietcore_core::place::{ExactPolicy, Policy};

@@ -83,14 +83,9 @@ impl Rearm {
         }
     }
 
-    /// Called by the runner: what to do with a timer that was due at `expires` by its base. `now` reads the
-    /// clock: an older reading could call a timer early that is due.
-    pub(super) fn plan(
-        &self,
-        expires: Nanos,
-        now: impl FnOnce() -> Nanos,
-        length: Option<TickLength>,
-    ) -> RunPlan {
+    /// What a timer is armed for that is due at `expires` by its base, and whether that is known to the
+    /// nanosecond; when another arm is under way it is to the tick.
+    pub(super) fn moment(&self, expires: Nanos, length: Option<TickLength>) -> (Nanos, bool) {
         let due = self.due.load();
         let (is_known, rounded) = match length {
             // The base keeps the start of the tick before the moment.
@@ -100,7 +95,24 @@ impl Rearm {
             }
             None => (due == expires, expires),
         };
-        let scheduled = if is_known { due } else { rounded };
+        (if is_known { due } else { rounded }, is_known)
+    }
+
+    /// The length of the periods; `None` if no other run follows.
+    pub(super) fn period(&self) -> Option<Nanos> {
+        let locked = self.follows().then(|| self.lock())?;
+        (locked.follows() && locked.period.length != Nanos(0)).then_some(locked.period.length)
+    }
+
+    /// Called by the runner: what to do with a timer that was due at `expires` by its base. `now` reads the
+    /// clock: an older reading could call a timer early that is due.
+    pub(super) fn plan(
+        &self,
+        expires: Nanos,
+        now: impl FnOnce() -> Nanos,
+        length: Option<TickLength>,
+    ) -> RunPlan {
+        let (scheduled, is_known) = self.moment(expires, length);
         let mut overruns = 0;
         if self.ever_followed() {
             let mut locked = self.lock();
@@ -108,7 +120,7 @@ impl Rearm {
                 return if locked.follows() { RunPlan::Hop(scheduled) } else { RunPlan::Nothing };
             }
             // A run that was handed out before its periods were ended is one of them, too.
-            let is_multiple = locked.follows() || is_known && locked.period.at == due;
+            let is_multiple = locked.follows() || is_known && locked.period.at == scheduled;
             if is_multiple {
                 // This run tells them, and no other one.
                 overruns = core::mem::take(&mut locked.period.overruns);

@@ -7,6 +7,7 @@
 use super::participant::Participant;
 use super::state::{IdleOutcome, Participate};
 use crate::machine::Machine;
+use crate::timer::RunScope;
 use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -110,7 +111,16 @@ impl Wake for Unpark {
 
 /// Runs `future` on this thread until it is done. If the current machine's time can be paused, the thread
 /// [takes part](attend) in it. Not from inside a future.
+///
+/// # Panics
+/// In a callback, a waker or a handler of softirqs: timers wait for those, and so would `future`.
+#[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
+    assert!(
+        !RunScope::is_callback(),
+        "`block_on` in a callback would hold up the timers that it waits for: \
+         spawn a task (`Machine::spawn`), or block on a thread of your own"
+    );
     match Machine::try_current().filter(|machine| machine.has_virtual_time()) {
         Some(machine) => park_on(attend(machine, future)),
         None => park_on(future),

@@ -5,7 +5,7 @@ use futures_executor::block_on;
 use quietcore_live::{
     Cpu, Machine, OnPanic,
     softirq::{Runner, Vector},
-    task::{JoinError, WorkOptions},
+    task::WorkOptions,
 };
 use std::pin::Pin;
 use std::sync::mpsc::channel;
@@ -49,7 +49,7 @@ fn destructors_that_panic() {
     assert!(block_on(aborted).expect_err("its destructor panicked").is_panic());
     let left = machine.spawn(waits(Bomb)).expect("it runs");
     machine.shutdown();
-    assert!(matches!(block_on(left), Err(JoinError::Cancelled | JoinError::Panicked(_))));
+    assert!(block_on(left).is_err());
     assert_eq!(machine.metrics().sum(|cpu| cpu.panics), 3);
 }
 

@@ -81,7 +81,7 @@ fn ending_early() {
     let waits = waits.expect("it runs");
     assert!(!waits.is_finished());
     waits.abort();
-    assert!(matches!(block_on(waits), Err(JoinError::Cancelled)));
+    assert!(block_on(waits).is_err_and(|error| error.is_cancelled()));
     assert_eq!(wait_for(&dropped), "aborted");
 
     let ended = machine.spawn(async { 7 }).expect("it runs");
@@ -107,6 +107,11 @@ fn panics_are_results() {
         let task = machine.spawn_on(cpu(0), async { panic!("{}", "on purpose") }).expect("it runs");
         let error: JoinError = block_on(task).expect_err("it panicked");
         assert_eq!(error.to_string(), "the task panicked: on purpose");
+        // As `?` passes it on, which asks for Sync.
+        let passed: Box<dyn core::error::Error + Send + Sync> = error.into();
+        let error = passed.downcast::<JoinError>().expect("it is one");
+        let panic = error.try_into_panic().expect("it is one");
+        assert_eq!(panic.downcast_ref::<String>().map(String::as_str), Some("on purpose"));
     }
     let after = machine.spawn_on(cpu(0), async { lane_here() }).expect("it runs");
     assert_eq!(block_on(after).expect("it ends"), Some(0));

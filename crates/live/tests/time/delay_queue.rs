@@ -304,3 +304,19 @@ fn the_clock_is_its_machines() {
     let deadlines = std::thread::scope(|scope| scope.spawn(elsewhere).join().expect("no panic"));
     assert_eq!(deadlines, [52_000, 53_000].map(|millis| start + MILLI * millis));
 }
+
+/// Goal: a queue of values that may go to another thread, but not be shared, is shared itself. Method: the
+/// compiler; two threads look at one at once.
+#[test]
+fn it_is_sync() {
+    let _scene = Stopped::new();
+    let mut queue = DelayQueue::new();
+    let deadline = Instant::now() + MILLI;
+    let key = queue.insert_at(core::cell::Cell::new(7), deadline);
+    let look = || (queue.peek(), queue.deadline(&key), queue.len());
+    let seen = std::thread::scope(|scope| {
+        let other = scope.spawn(look);
+        [look(), other.join().expect("no panic")]
+    });
+    assert_eq!(seen, [(Some(key), deadline, 1); 2]);
+}

@@ -1,6 +1,7 @@
 //! Tests of the bases: rules one by one, random scripts against an oracle, threads with a lock that spins.
 
 mod detached;
+mod end;
 pub(super) mod locks;
 mod many;
 mod oracle;

@@ -39,11 +39,52 @@ fn a_run_knows_its_moment_after_any_verb() {
     for (number, (what, verbs)) in cases.into_iter().enumerate() {
         let begin = number as u64 * 20 * MS + 1;
         verbs(&timer, &|after| Nanos(still.start + begin + after));
+        assert_eq!(timer.deadline(), Some(Nanos(still.start + begin + 5 * MS)), "{what}");
         still.go(begin / MS + 15);
         assert_eq!(taken(&log), [(begin + 6 * MS - 1, begin + 5 * MS, 0)], "{what}");
         assert!(!timer.is_pending(), "{what}");
     }
     still.machine.shutdown();
+}
+
+/// Goal: a timer says what it is armed for, how long that is off and what its periods are, whatever its
+/// precision. Method: idle, armed once, far, periodic before and after a run, while it runs, cancelled.
+#[test]
+fn a_timer_says_what_it_is_armed_for() {
+    let still = Still::new();
+    for precision in [Precision::Coarse, Precision::Tick, Precision::Exact] {
+        let (sender, seen) = channel();
+        let timer = still.machine.timer(TimerOptions::new().precision(precision), move |run| {
+            let armed = run.timer().arm_at(Nanos(run.now().0 + 7)).is_ok();
+            sender.send((armed, run.timer().deadline() == Some(Nanos(run.now().0 + 7)))).expect("it is read");
+        });
+        let now = still.machine.now();
+        let after = |nanos: u64| Nanos(now.0 + nanos);
+        assert_eq!((timer.deadline(), timer.due_in(), timer.period()), (None, None, None));
+        for nanos in [5 * MS + 3, 100 * DAY + 3] {
+            timer.arm_at(after(nanos)).expect("it is running");
+            assert_eq!(timer.deadline(), Some(after(nanos)), "{precision:?}");
+            assert_eq!((timer.due_in(), timer.period()), (Some(Duration::from_nanos(nanos)), None));
+        }
+        timer.arm_periodic(after(MS + 1), Duration::from_nanos(10 * MS)).expect("it is running");
+        assert_eq!(timer.deadline(), Some(after(MS + 1)));
+        assert_eq!(timer.period(), Some(Duration::from_nanos(10 * MS)));
+        assert!(format!("{timer:?}").contains("period: Some(10ms)"), "{timer:?}");
+        assert!(timer.cancel());
+        assert_eq!((timer.deadline(), timer.due_in(), timer.period()), (None, None, None));
+        timer.arm_at(after(0)).expect("it is running");
+        assert_eq!(timer.due_in(), Some(Duration::ZERO));
+        still.jump(after(2 * MS));
+        assert_eq!(seen.recv(), Ok((true, true)), "{precision:?}");
+        timer.cancel();
+    }
+    let (timer, _log) = still.logging(TICK);
+    let first = Nanos(still.machine.now().0 + 3 * MS + 5);
+    timer.arm_periodic(first, Duration::from_nanos(10 * MS)).expect("it is running");
+    still.jump(Nanos(first.0 + MS));
+    assert_eq!(timer.deadline(), Some(Nanos(first.0 + 10 * MS)), "the next one");
+    still.machine.shutdown();
+    assert_eq!(timer.deadline(), None);
 }
 
 /// Goal: no verb runs a coarse timer early that was idle, and a period that was moved beyond the wheel's
