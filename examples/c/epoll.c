@@ -62,7 +62,7 @@ int main(void) {
 
     struct ticker ticker = { .ticks = 0 };
     check(qc_timer_init(&ticker.timer, machine, tick, &ticker, QC_TIMER_TICK), "qc_timer_init");
-    check(qc_timer_arm_periodic(&ticker.timer, qc_now(machine), 100 * MS), "qc_timer_arm_periodic");
+    check(qc_timer_arm_periodic(&ticker.timer, qc_machine_now(machine), 100 * MS), "qc_timer_arm_periodic");
 
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     watch(epoll, qc_cpu_kick_fd(cpu));
@@ -76,7 +76,7 @@ int main(void) {
             break;
         uint64_t until;
         check(qc_cpu_enter_idle(cpu, &until), "qc_cpu_enter_idle");
-        uint64_t now = qc_now(machine);
+        uint64_t now = qc_machine_now(machine);
         /* Round up: waking a millisecond early would be a turn for nothing. */
         int timeout = until == UINT64_MAX ? -1 : until <= now ? 0 : (int)((until - now + MS - 1) / MS);
         struct epoll_event events[8];

@@ -112,7 +112,7 @@ static unsigned long loop(qc_machine *machine, qc_cpu *cpu, uint64_t end, unsign
     do {
         empty += poll_ring(&taken, wrong) == 0;
         check(qc_cpu_turn(cpu, NULL), "qc_cpu_turn");
-    } while (qc_now(machine) < end);
+    } while (qc_machine_now(machine) < end);
     return empty;
 }
 
@@ -152,7 +152,7 @@ int main(int argument_count, char **arguments) {
         struct housekeeper *one = &housekeepers[at];
         one->isolated = (uint32_t)isolated;
         check(qc_timer_init(&one->timer, machine, keep_house, one, QC_TIMER_TICK), "qc_timer_init");
-        check(qc_timer_arm_periodic(&one->timer, qc_now(machine), MS), "qc_timer_arm_periodic");
+        check(qc_timer_arm_periodic(&one->timer, qc_machine_now(machine), MS), "qc_timer_arm_periodic");
     }
     pthread_t producer;
     if (pthread_create(&producer, NULL, produce, NULL) != 0)
@@ -163,11 +163,11 @@ int main(int argument_count, char **arguments) {
     qc_cpu *cpu = NULL;
     check(qc_cpu_claim(machine, (uint32_t)isolated, 0, &cpu), "qc_cpu_claim");
     check(qc_timer_init(&own.timer, machine, count_own, NULL, QC_TIMER_TICK | QC_TIMER_PINNED), "qc_timer_init");
-    check(qc_timer_arm_periodic(&own.timer, qc_now(machine), 10 * MS), "qc_timer_arm_periodic");
+    check(qc_timer_arm_periodic(&own.timer, qc_machine_now(machine), 10 * MS), "qc_timer_arm_periodic");
     unsigned long wrong = 0;
-    unsigned long empty = loop(machine, cpu, qc_now(machine) + length, &wrong);
+    unsigned long empty = loop(machine, cpu, qc_machine_now(machine) + length, &wrong);
     qc_stats lane = QC_STATS_INIT;
-    check(qc_stats_get_cpu(machine, (uint32_t)isolated, &lane), "qc_stats_get_cpu");
+    check(qc_machine_cpu_stats(machine, (uint32_t)isolated, &lane), "qc_machine_cpu_stats");
 
     atomic_store(&is_over, true);
     pthread_join(producer, NULL);

@@ -45,13 +45,13 @@ int main(void) {
     for (unsigned at = 0; at < FLOWS; at++)
         check(qc_timer_init(&flows[at].timeout, machine, run_out, &flows[at], QC_TIMER_COARSE), "qc_timer_init");
 
-    uint64_t now = qc_now(machine), end = now + 1000 * MS;
+    uint64_t now = qc_machine_now(machine), end = now + 1000 * MS;
     unsigned long sent = 0, answered = 0, turns = 0;
     unsigned seed = 1;
     for (; now < end; turns++) {
         check(qc_cpu_turn(cpu, NULL), "qc_cpu_turn");
         if (turns % 64 == 0)
-            now = qc_now(machine);
+            now = qc_machine_now(machine);
         seed = seed * 1664525u + 1013904223u;
         struct flow *flow = &flows[seed >> 22];
         if (qc_timer_is_pending(&flow->timeout) == 1) {

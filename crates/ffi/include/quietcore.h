@@ -3,9 +3,11 @@
  * Generated from the crate quietcore-ffi by cbindgen; do not edit. Licence: MIT OR Apache-2.0.
  *
  * Results. Every function returns a qc_result unless it says otherwise: 0 and more are answers, less than 0 is an
- * error (the numbers are those of errno, negated, where one fits), and then outputs are untouched. NULL is refused
- * where something is needed. Moments and spans are nanoseconds; moments are of CLOCK_MONOTONIC. A machine that is
- * NULL is the default one of the process.
+ * error (the numbers are those of errno, negated, where one fits), and then outputs are untouched; qc_last_error()
+ * says what was wrong. NULL and addresses that are not aligned are refused where something is needed
+ * (QC_ERROR_ADDRESS), structures whose size makes no sense are (QC_ERROR_SIZE), and timers that were not
+ * initialised where they are (QC_ERROR_STATE). Moments and spans are nanoseconds; moments are of CLOCK_MONOTONIC. A
+ * machine that is NULL is the default one of the process.
  *
  * Threads. Functions of timers and machines may be called by any thread at any time, and in callbacks. What would have
  * to wait there is refused: qc_timer_cancel_sync() and qc_cpu_turn() return QC_ERROR_WOULD_BLOCK in a callback.
@@ -24,6 +26,10 @@
 
 #define QC_VERSION_MAJOR 0
 #define QC_VERSION_MINOR 1
+#define QC_VERSION_PATCH 0
+
+/* Where the compiler is to put a structure. */
+#define QC_ALIGNED(bytes) __attribute__((aligned(bytes)))
 
 /* Initialisers of structures of the caller. */
 #define QC_TIMER_INIT { { 0 } }
@@ -147,7 +153,7 @@ typedef struct qc_isolation {
  * callback has called qc_run_release(). Then its memory may be used for something else, and becomes a timer
  * again as `QC_TIMER_INIT`.
  */
-typedef struct qc_timer {
+typedef struct QC_ALIGNED(8) qc_timer {
   /**
    * The library's.
    */
@@ -267,10 +273,29 @@ typedef struct qc_stats {
 #define QC_OK 0
 
 /**
- * An argument makes no sense: NULL, an address that is not aligned, a number out of range, a timer that was
- * not initialised where it is.
+ * An argument or a setting is out of range, or is a flag that there is not.
  */
 #define QC_ERROR_INVALID -22
+
+/**
+ * An address is NULL, or nothing of its type can be there.
+ */
+#define QC_ERROR_ADDRESS -14
+
+/**
+ * The size of a structure makes no sense, or it says something that this version does not know.
+ */
+#define QC_ERROR_SIZE -7
+
+/**
+ * A timer was not initialised where it is, or a CPU was not claimed, or does not block, as the call asks for.
+ */
+#define QC_ERROR_STATE -77
+
+/**
+ * A list of CPUs cannot be read, or the machine cannot be made with it.
+ */
+#define QC_ERROR_CPUS -33
 
 /**
  * The timer is pending or a run of it is under way, or another thread has the CPU.
@@ -318,7 +343,20 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * What a result means, in a few English words. Never NULL; the text is static. Any thread.
+ * What was wrong when a function of this library last failed on the calling thread: which argument, and what
+ * to do. Never NULL; "" if none has failed. The text is the library's, until the next one fails on this thread.
+ */
+const char *qc_last_error(void);
+
+/**
+ * The version of the library, "MAJOR.MINOR.PATCH". QC_VERSION_MAJOR and its like are those of the header. Never
+ * NULL; the text is static. Any thread.
+ */
+const char *qc_version(void);
+
+/**
+ * What a result means in general, in a few English words; qc_last_error() says more of the last error. Never
+ * NULL; the text is static. Any thread.
  */
 const char *qc_strerror(qc_result result);
 
@@ -326,7 +364,7 @@ const char *qc_strerror(qc_result result);
  * Starts a machine with `options` (NULL: all defaults) and writes its address to `machine`. It has a helper
  * thread; its memory (about 25 KiB per CPU) is never given back. Any thread, not in a callback.
  *
- * Errors: QC_ERROR_INVALID for an option that makes no sense, QC_ERROR_SYSTEM.
+ * Errors: QC_ERROR_INVALID, QC_ERROR_SIZE and QC_ERROR_CPUS for options that make no sense, QC_ERROR_SYSTEM.
  */
 qc_result qc_machine_start(const struct qc_machine_options *options, struct qc_machine **machine);
 
@@ -346,8 +384,8 @@ qc_result qc_machine_default(struct qc_machine **machine);
 qc_result qc_machine_install_default(struct qc_machine *machine);
 
 /**
- * Ends a machine: from now on nothing can be armed, and what is pending never runs. Then waits until no
- * callback of it runs, on any thread, also if another thread called this first; in a callback it does not
+ * Ends a machine: from now on nothing can be armed, and what is pending never runs: its timers are idle. Then waits
+ * until no callback of it runs, on any thread, also if another thread called this first; in a callback it does not
  * wait. Its lanes are released by their threads, as before. Any thread.
  */
 qc_result qc_machine_shutdown(struct qc_machine *machine);
@@ -358,7 +396,7 @@ qc_result qc_machine_shutdown(struct qc_machine *machine);
  * isolated CPU runs for others is waited for, 100 ms at most. NULL for `machine` is the default one. Any
  * thread, also in a callback.
  *
- * Errors: QC_ERROR_INVALID when the machine has no such CPU or none would be left, QC_ERROR_SHUT_DOWN.
+ * Errors: QC_ERROR_CPUS when the machine has no such CPU or none would be left, QC_ERROR_SHUT_DOWN.
  */
 qc_result qc_machine_set_isolated(struct qc_machine *machine, const char *list, struct qc_isolation *report);
 
@@ -366,14 +404,14 @@ qc_result qc_machine_set_isolated(struct qc_machine *machine, const char *list, 
  * The moment on the machine's clock, in ns: CLOCK_MONOTONIC. 0 when there is no machine and none can be
  * started. Any thread, also in a callback.
  */
-uint64_t qc_now(const struct qc_machine *machine);
+uint64_t qc_machine_now(const struct qc_machine *machine);
 
 /**
  * Makes `timer` an idle timer of `machine` (NULL: the default one) that calls `function` with `argument`.
  * `flags` are QC_TIMER_*. No run of the timer may be under way. Any thread.
  *
- * Errors: QC_ERROR_BUSY when the timer is pending: it stays so; QC_ERROR_INVALID; QC_ERROR_SYSTEM when the
- * default machine cannot be started.
+ * Errors: QC_ERROR_BUSY when the timer is pending: it stays so; QC_ERROR_INVALID of flags; QC_ERROR_SYSTEM when
+ * the default machine cannot be started.
  */
 qc_result qc_timer_init(struct qc_timer *timer,
                         struct qc_machine *machine,
@@ -391,14 +429,15 @@ qc_result qc_timer_init_exact(struct qc_timer *timer,
                               uint64_t slack);
 
 /**
- * Arms the timer for the moment `at`, in ns on the machine's clock (qc_now()); a moment that is over is due
+ * Arms the timer for the moment `at`, in ns on the machine's clock (qc_machine_now()); a moment that is over is due
  * at once. Ends its periods. Returns 1 when it was pending before, else 0. Any thread, also in a callback.
  * Cost: a lock.
  *
- * Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_PANIC of a machine that broke down,
- * QC_ERROR_INVALID; QC_ERROR_NO_LANE of a pinned timer.
+ * Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_PANIC of a machine that broke down, QC_ERROR_STATE of a
+ * timer that was not initialised; QC_ERROR_NO_LANE of a pinned timer.
  */
-qc_result qc_timer_arm_at(struct qc_timer *timer, uint64_t at);
+qc_result qc_timer_arm_at(struct qc_timer *timer,
+                          uint64_t at);
 
 /**
  * Arms the timer for `delay` ns from now. Otherwise as qc_timer_arm_at(), and a reading of the clock.
@@ -411,7 +450,7 @@ qc_result qc_timer_arm_after(struct qc_timer *timer, uint64_t delay);
  * pending before. Any thread, also in a callback. Cost: a lock for 16 of them.
  *
  * Errors: that of one of them, as of qc_timer_arm_at(). All timers whose arm has none are armed.
- * QC_ERROR_INVALID, and nothing is done, when `timers` or `at` is NULL and `count` is not 0.
+ * QC_ERROR_ADDRESS, and nothing is done, when `timers` or `at` is NULL and `count` is not 0.
  */
 qc_result qc_timer_arm_many(struct qc_timer *const *timers, const uint64_t *at, size_t count);
 
@@ -432,6 +471,13 @@ qc_result qc_timer_arm_on(struct qc_timer *timer, uint32_t cpu, uint64_t at);
  * Errors: those of qc_timer_arm_at().
  */
 qc_result qc_timer_arm_periodic(struct qc_timer *timer, uint64_t first, uint64_t period);
+
+/**
+ * The same on the lane of `cpu` and on no other thread, as qc_timer_arm_on(), for all runs.
+ *
+ * Errors: those of qc_timer_arm_on().
+ */
+qc_result qc_timer_arm_periodic_on(struct qc_timer *timer, uint32_t cpu, uint64_t first, uint64_t period);
 
 /**
  * Arms the timer for the moment `at`, unless it is pending for that moment or an earlier one. Returns 1 when
@@ -474,6 +520,20 @@ qc_result qc_timer_shutdown(struct qc_timer *timer);
 qc_result qc_timer_is_pending(const struct qc_timer *timer);
 
 /**
+ * Writes the moment that the timer is armed for to `at`, and returns 1; 0 when it is not pending, and then nothing is
+ * written. While other threads arm it this says what was. Any thread, also in a callback. Cost: a lock.
+ */
+qc_result qc_timer_deadline(const struct qc_timer *timer,
+                            uint64_t *at);
+
+/**
+ * Writes for how many ns from now the timer is armed to `span`, 0 if that moment is over, and returns 1; 0 when it is
+ * not pending. Otherwise as qc_timer_deadline(), and a reading of the clock.
+ */
+qc_result qc_timer_due_in(const struct qc_timer *timer,
+                          uint64_t *span);
+
+/**
  * 1 when a run of the timer has begun and not ended, else 0. Cost: a lock.
  */
 qc_result qc_timer_is_running(const struct qc_timer *timer);
@@ -486,14 +546,17 @@ qc_result qc_timer_is_running(const struct qc_timer *timer);
 qc_result qc_run_release(const struct qc_run *run);
 
 /**
- * Claims `cpu` for the calling thread and writes the lane's address to `lane`. From then on the thread calls
+ * Claims the machine's CPU of this number for the calling thread and writes its address to `cpu`. From then on the thread calls
  * qc_cpu_turn() between any two pieces of work, at least once per tick. `flags`: 0 or QC_CPU_KICK_FD. NULL
  * for `machine` is the default one.
  *
  * Errors: QC_ERROR_NO_LANE when the CPU is not in qc_machine_options.lanes, QC_ERROR_BUSY when another
  * thread has it or this one has another, QC_ERROR_SHUT_DOWN, QC_ERROR_SYSTEM.
  */
-qc_result qc_cpu_claim(struct qc_machine *machine, uint32_t cpu, uint32_t flags, struct qc_cpu **lane);
+qc_result qc_cpu_claim(struct qc_machine *machine,
+                       uint32_t number,
+                       uint32_t flags,
+                       struct qc_cpu **cpu);
 
 /**
  * Gives the CPU back: its timers, pinned ones too, are for others now. `cpu` is not valid any more. A thread
@@ -533,7 +596,7 @@ qc_result qc_cpu_exit_idle(struct qc_cpu *cpu);
 /**
  * Waits until something is due or a kick arrives; for threads that have nothing else to wait for.
  *
- * Errors: QC_ERROR_INVALID when the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
+ * Errors: QC_ERROR_STATE when the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
  */
 qc_result qc_cpu_park(struct qc_cpu *cpu);
 
@@ -541,7 +604,7 @@ qc_result qc_cpu_park(struct qc_cpu *cpu);
  * The descriptor that is readable when another thread wants this one awake while it is idle. For epoll or
  * poll; the library reads and closes it.
  *
- * Errors: QC_ERROR_INVALID unless the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
+ * Errors: QC_ERROR_STATE unless the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
  */
 qc_result qc_cpu_kick_fd(struct qc_cpu *cpu);
 
@@ -549,12 +612,12 @@ qc_result qc_cpu_kick_fd(struct qc_cpu *cpu);
  * The thread is about to do something that may take long: others do for this CPU what they can, until
  * qc_cpu_block_end(). Its pinned timers wait. No other function of this CPU may be called between.
  *
- * Errors: QC_ERROR_INVALID when it has begun already; those of qc_cpu_turn().
+ * Errors: QC_ERROR_STATE when it has begun already; those of qc_cpu_turn().
  */
 qc_result qc_cpu_block_begin(struct qc_cpu *cpu);
 
 /**
- * The end of what qc_cpu_block_begin() began. Errors: QC_ERROR_INVALID when nothing has; those of
+ * The end of what qc_cpu_block_begin() began. Errors: QC_ERROR_STATE when nothing has; those of
  * qc_cpu_turn().
  */
 qc_result qc_cpu_block_end(struct qc_cpu *cpu);
@@ -563,17 +626,17 @@ qc_result qc_cpu_block_end(struct qc_cpu *cpu);
  * Fills in `stats`, whose `size` the caller has written. NULL for `machine` is the default one. Any thread.
  * Cost: each base's lock once, and allocations.
  *
- * Errors: QC_ERROR_INVALID; QC_ERROR_FORKED in a forked child.
+ * Errors: QC_ERROR_ADDRESS, QC_ERROR_SIZE; QC_ERROR_FORKED in a forked child.
  */
-qc_result qc_stats_get(const struct qc_machine *machine, struct qc_stats *stats);
+qc_result qc_machine_stats(const struct qc_machine *machine, struct qc_stats *stats);
 
 /**
  * The same of one CPU of the machine: what it counts itself, and what became of the timers of its bases.
- * `settimes` is 0: timers of the kernel are the machine's. Any thread. Cost: as qc_stats_get().
+ * `settimes` is 0: timers of the kernel are the machine's. Any thread. Cost: as qc_machine_stats().
  *
- * Errors: QC_ERROR_INVALID, also when the machine has no such CPU; QC_ERROR_FORKED in a forked child.
+ * Errors: those of qc_machine_stats(), and QC_ERROR_INVALID when the machine has no such CPU.
  */
-qc_result qc_stats_get_cpu(const struct qc_machine *machine, uint32_t cpu, struct qc_stats *stats);
+qc_result qc_machine_cpu_stats(const struct qc_machine *machine, uint32_t cpu, struct qc_stats *stats);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -9,8 +9,8 @@
 
 use crate::machine::{machine_at, qc_machine};
 use crate::result::{
-    Number, QC_ERROR_INVALID, QC_ERROR_NO_LANE, QC_ERROR_WOULD_BLOCK, QC_ERROR_WRONG_THREAD, QC_OK, answer,
-    guard, optional_place, place, qc_result,
+    CallFailure, QC_ERROR_ADDRESS, QC_ERROR_INVALID, QC_ERROR_NO_LANE, QC_ERROR_STATE, QC_ERROR_WOULD_BLOCK,
+    QC_ERROR_WRONG_THREAD, QC_OK, answer, guard, optional_place, place, qc_result,
 };
 use core::cell::{Cell, RefCell};
 use core::ptr::null_mut;
@@ -36,58 +36,64 @@ thread_local! {
 /// Runs `act` with the CPU, if it may be used here and now.
 fn with<R>(
     cpu: *mut qc_cpu,
-    act: impl FnOnce(&qc_cpu, &mut Cpu) -> Result<R, qc_result>,
-) -> Result<R, qc_result> {
+    act: impl FnOnce(&qc_cpu, &mut Cpu) -> Result<R, CallFailure>,
+) -> Result<R, CallFailure> {
     if cpu.is_null() {
-        return Err(QC_ERROR_INVALID);
+        return Err(CallFailure::new(QC_ERROR_ADDRESS, c"`cpu` is NULL"));
     }
     if CLAIMED.get() != cpu {
-        return Err(QC_ERROR_WRONG_THREAD);
+        let text = c"this thread has not claimed this CPU, or has released it";
+        return Err(CallFailure::new(QC_ERROR_WRONG_THREAD, text));
     }
     // SAFETY: `qc_cpu_claim` made it for this thread, and `qc_cpu_release` forgets it before it frees it.
     let owner = unsafe { &*cpu };
-    let mut cpu = owner.cpu.try_borrow_mut().map_err(|_| QC_ERROR_WOULD_BLOCK)?;
+    let in_use = c"this is a callback of this CPU, whose turn goes on";
+    let mut cpu = owner.cpu.try_borrow_mut().map_err(|_| CallFailure::new(QC_ERROR_WOULD_BLOCK, in_use))?;
     act(owner, &mut cpu)
 }
 
 /// The same, unless the machine has ended.
 fn with_running<R>(
     cpu: *mut qc_cpu,
-    act: impl FnOnce(&mut Cpu) -> Result<R, qc_result>,
-) -> Result<R, qc_result> {
+    act: impl FnOnce(&mut Cpu) -> Result<R, CallFailure>,
+) -> Result<R, CallFailure> {
     with(cpu, |_, lane| {
-        lane.machine().check_alive().map_err(Number::number)?;
+        lane.machine().check_alive()?;
         act(lane)
     })
 }
 
-/// Claims `cpu` for the calling thread and writes the lane's address to `lane`. From then on the thread calls
-/// qc_cpu_turn() between any two pieces of work, at least once per tick. `flags`: 0 or QC_CPU_KICK_FD. NULL
-/// for `machine` is the default one.
+/// Claims the machine's CPU of this number for the calling thread and writes its address to `cpu`. From then
+/// on the thread calls qc_cpu_turn() between any two pieces of work, at least once per tick. `flags`: 0 or
+/// QC_CPU_KICK_FD. NULL for `machine` is the default one.
 ///
 /// Errors: QC_ERROR_NO_LANE when the CPU is not in qc_machine_options.lanes, QC_ERROR_BUSY when another
 /// thread has it or this one has another, QC_ERROR_SHUT_DOWN, QC_ERROR_SYSTEM.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_claim(
     machine: *mut qc_machine,
-    cpu: u32,
+    number: u32,
     flags: u32,
-    lane: *mut *mut qc_cpu,
+    cpu: *mut *mut qc_cpu,
 ) -> qc_result {
     guard(|| {
-        let lane = place(lane)?;
+        let place = place(cpu, "cpu")?;
         let waits = match flags {
             0 => WaitBy::Park,
             QC_CPU_KICK_FD => WaitBy::KickFd,
-            _ => return Err(QC_ERROR_INVALID),
+            _ => {
+                let text = format_args!("`flags` is {flags}, not 0 or QC_CPU_KICK_FD");
+                return Err(CallFailure::told(QC_ERROR_INVALID, text));
+            }
         };
-        let cpu = CpuId::new(u64::from(cpu)).map_err(|_| QC_ERROR_NO_LANE)?;
-        let claimed = Cpu::claim_with(machine_at(machine)?, cpu, waits).map_err(Number::number)?;
+        let cpu =
+            CpuId::new(u64::from(number)).map_err(|error| CallFailure::told(QC_ERROR_NO_LANE, error))?;
+        let claimed = Cpu::claim_with(machine_at(machine)?, cpu, waits)?;
         let owner = Box::new(qc_cpu { cpu: RefCell::new(claimed), is_blocking: Cell::new(false) });
         let owner = Box::into_raw(owner);
         CLAIMED.set(owner);
         // SAFETY: the caller passes a place for a pointer.
-        unsafe { lane.write(owner) };
+        unsafe { place.write(owner) };
         Ok(QC_OK)
     })
 }
@@ -126,7 +132,7 @@ pub unsafe extern "C" fn qc_cpu_release(cpu: *mut qc_cpu) -> qc_result {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_turn(cpu: *mut qc_cpu, ran: *mut u32) -> qc_result {
     guard(|| {
-        let ran = optional_place(ran)?;
+        let ran = optional_place(ran, "ran")?;
         let turned = with_running(cpu, |lane| Ok(lane.turn()))?;
         if let Some(ran) = ran {
             // SAFETY: the caller passes NULL or a place for a number.
@@ -145,7 +151,7 @@ pub unsafe extern "C" fn qc_cpu_turn(cpu: *mut qc_cpu, ran: *mut u32) -> qc_resu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_enter_idle(cpu: *mut qc_cpu, until: *mut u64) -> qc_result {
     guard(|| {
-        let until = place(until)?;
+        let until = place(until, "until")?;
         let idle = with_running(cpu, |lane| Ok(lane.enter_idle()))?;
         // SAFETY: the caller passes a place for a number.
         unsafe { until.write(idle.until().map_or(u64::MAX, |moment| moment.as_u64())) };
@@ -167,13 +173,15 @@ pub unsafe extern "C" fn qc_cpu_exit_idle(cpu: *mut qc_cpu) -> qc_result {
 
 /// Waits until something is due or a kick arrives; for threads that have nothing else to wait for.
 ///
-/// Errors: QC_ERROR_INVALID when the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
+/// Errors: QC_ERROR_STATE when the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_park(cpu: *mut qc_cpu) -> qc_result {
     guard(|| {
         with_running(cpu, |lane| {
             if lane.kick_fd().is_some() {
-                return Err(QC_ERROR_INVALID);
+                let text =
+                    c"this CPU was claimed with QC_CPU_KICK_FD: its thread waits in poll() or epoll_wait()";
+                return Err(CallFailure::new(QC_ERROR_STATE, text));
             }
             lane.park();
             Ok(QC_OK)
@@ -184,22 +192,23 @@ pub unsafe extern "C" fn qc_cpu_park(cpu: *mut qc_cpu) -> qc_result {
 /// The descriptor that is readable when another thread wants this one awake while it is idle. For epoll or
 /// poll; the library reads and closes it.
 ///
-/// Errors: QC_ERROR_INVALID unless the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
+/// Errors: QC_ERROR_STATE unless the CPU was claimed with QC_CPU_KICK_FD; those of qc_cpu_turn().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_kick_fd(cpu: *mut qc_cpu) -> qc_result {
-    guard(|| with(cpu, |_, lane| lane.kick_fd().map(|fd| fd.as_raw_fd()).ok_or(QC_ERROR_INVALID)))
+    let none = CallFailure::new(QC_ERROR_STATE, c"this CPU was not claimed with QC_CPU_KICK_FD");
+    guard(|| with(cpu, |_, lane| lane.kick_fd().map(|fd| fd.as_raw_fd()).ok_or(none)))
 }
 
 /// The thread is about to do something that may take long: others do for this CPU what they can, until
 /// qc_cpu_block_end(). Its pinned timers wait. No other function of this CPU may be called between.
 ///
-/// Errors: QC_ERROR_INVALID when it has begun already; those of qc_cpu_turn().
+/// Errors: QC_ERROR_STATE when it has begun already; those of qc_cpu_turn().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_block_begin(cpu: *mut qc_cpu) -> qc_result {
     guard(|| {
         with(cpu, |owner, lane| {
             if owner.is_blocking.replace(true) {
-                return Err(QC_ERROR_INVALID);
+                return Err(CallFailure::new(QC_ERROR_STATE, c"this CPU blocks already"));
             }
             lane.begin_block();
             Ok(QC_OK)
@@ -207,14 +216,14 @@ pub unsafe extern "C" fn qc_cpu_block_begin(cpu: *mut qc_cpu) -> qc_result {
     })
 }
 
-/// The end of what qc_cpu_block_begin() began. Errors: QC_ERROR_INVALID when nothing has; those of
+/// The end of what qc_cpu_block_begin() began. Errors: QC_ERROR_STATE when nothing has; those of
 /// qc_cpu_turn().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_cpu_block_end(cpu: *mut qc_cpu) -> qc_result {
     guard(|| {
         with(cpu, |owner, lane| {
             if !owner.is_blocking.replace(false) {
-                return Err(QC_ERROR_INVALID);
+                return Err(CallFailure::new(QC_ERROR_STATE, c"this CPU does not block"));
             }
             lane.end_block();
             Ok(QC_OK)

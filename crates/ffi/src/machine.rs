@@ -6,7 +6,10 @@
 #![allow(non_camel_case_types, reason = "names of the C interface")]
 #![allow(clippy::missing_safety_doc, reason = "the comments become the header's, and speak to C programmers")]
 
-use crate::result::{Number, QC_ERROR_INVALID, QC_OK, guard, optional_place, place, qc_result};
+use crate::result::{
+    CallFailure, QC_ERROR_ADDRESS, QC_ERROR_BUSY, QC_ERROR_CPUS, QC_ERROR_INVALID, QC_ERROR_SIZE, QC_OK,
+    guard, optional_place, place, qc_result,
+};
 use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
 use core::time::Duration;
@@ -58,12 +61,9 @@ impl qc_machine_options {
     ///
     /// # Safety
     /// `options` points to as many bytes as its first field says.
-    unsafe fn read(options: NonNull<Self>) -> Result<Self, qc_result> {
+    unsafe fn read(options: NonNull<Self>) -> Result<Self, CallFailure> {
         // SAFETY: promised by the caller.
-        let size = unsafe { options.cast::<usize>().read() };
-        if size < size_of::<usize>() {
-            return Err(QC_ERROR_INVALID);
-        }
+        let size = unsafe { size_at(options, "qc_machine_options") }?;
         let known = size.min(size_of::<Self>());
         let mut read = Self::DEFAULT;
         let bytes = options.cast::<u8>();
@@ -71,12 +71,19 @@ impl qc_machine_options {
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut read).cast::<u8>(), known) };
         // SAFETY: promised by the caller.
         let is_unknown = (known..size).any(|at| unsafe { bytes.add(at).read() } != 0);
-        if is_unknown || read.reserved != 0 { Err(QC_ERROR_INVALID) } else { Ok(read) }
+        if is_unknown {
+            let text = c"qc_machine_options sets fields that this version of the library does not know";
+            return Err(CallFailure::new(QC_ERROR_SIZE, text));
+        }
+        if read.reserved != 0 {
+            return Err(CallFailure::new(QC_ERROR_INVALID, c"qc_machine_options.reserved is not 0"));
+        }
+        Ok(read)
     }
 
     /// # Safety
     /// Its lists are NULL or strings.
-    unsafe fn builder(self) -> Result<MachineBuilder, qc_result> {
+    unsafe fn builder(self) -> Result<MachineBuilder, CallFailure> {
         let mut builder = Machine::builder();
         if self.tick != 0 {
             builder = builder.tick(Duration::from_nanos(self.tick));
@@ -86,40 +93,62 @@ impl qc_machine_options {
             builder = builder.stall_after(Duration::from_nanos(self.stall_after));
         }
         // SAFETY: promised by the caller.
-        if let Some(cpus) = unsafe { cpu_list(self.cpus) }? {
+        if let Some(cpus) = unsafe { cpu_list(self.cpus, "qc_machine_options.cpus") }? {
             builder = builder.cpus(cpus);
         }
         // SAFETY: as above.
-        if let Some(isolated) = unsafe { cpu_list(self.isolated) }? {
+        if let Some(isolated) = unsafe { cpu_list(self.isolated, "qc_machine_options.isolated") }? {
             builder = builder.isolated(isolated);
         }
         // SAFETY: as above.
-        if let Some(lanes) = unsafe { cpu_list(self.lanes) }? {
+        if let Some(lanes) = unsafe { cpu_list(self.lanes, "qc_machine_options.lanes") }? {
             builder = builder.lanes(lanes);
         }
         if self.spare_lanes != 0 {
-            builder = builder.spare_lanes(u16::try_from(self.spare_lanes).map_err(|_| QC_ERROR_INVALID)?);
+            let spares = u16::try_from(self.spare_lanes).map_err(|_| {
+                let text =
+                    format_args!("qc_machine_options.spare_lanes is {}, 65535 the most", self.spare_lanes);
+                CallFailure::told(QC_ERROR_INVALID, text)
+            })?;
+            builder = builder.spare_lanes(spares);
         }
         Ok(builder)
     }
 }
 
-/// `None` for NULL.
+/// What the first field of the caller's structure `name` says: how large it is.
+///
+/// # Safety
+/// `structure` has such a field.
+pub(crate) unsafe fn size_at<T>(structure: NonNull<T>, name: &str) -> Result<usize, CallFailure> {
+    // SAFETY: promised by the caller.
+    let size = unsafe { structure.cast::<usize>().read() };
+    if size >= size_of::<usize>() {
+        return Ok(size);
+    }
+    let text = format_args!("{name}.size is {size}: set it to sizeof({name})");
+    Err(CallFailure::told(QC_ERROR_SIZE, text))
+}
+
+/// The CPUs of the caller's list `name`; `None` for NULL.
 ///
 /// # Safety
 /// `text` is NULL or a string.
-pub(crate) unsafe fn cpu_list(text: *const c_char) -> Result<Option<CpuSet>, qc_result> {
+unsafe fn cpu_list(text: *const c_char, name: &str) -> Result<Option<CpuSet>, CallFailure> {
     if text.is_null() {
         return Ok(None);
     }
     // SAFETY: promised by the caller.
-    let text = unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| QC_ERROR_INVALID)?;
-    text.trim().parse().map(Some).map_err(|_| QC_ERROR_INVALID)
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+    let parsed = text.trim().parse();
+    parsed
+        .map(Some)
+        .map_err(|error| CallFailure::told(QC_ERROR_CPUS, format_args!("`{name}` is \"{text}\": {error}")))
 }
 
 /// The machine that a pointer of C means.
-pub(crate) fn machine_at(machine: *const qc_machine) -> Result<&'static Machine, qc_result> {
-    match optional_place(machine.cast_mut().cast::<Machine>())? {
+pub(crate) fn machine_at(machine: *const qc_machine) -> Result<&'static Machine, CallFailure> {
+    match optional_place(machine.cast_mut().cast::<Machine>(), "machine")? {
         // SAFETY: it is what `qc_machine_start` or `qc_machine_default` wrote, and machines are never freed.
         Some(machine) => Ok(unsafe { machine.as_ref() }),
         None => default_machine(),
@@ -127,7 +156,7 @@ pub(crate) fn machine_at(machine: *const qc_machine) -> Result<&'static Machine,
 }
 
 /// The process's default machine. Started here if there is none.
-fn default_machine() -> Result<&'static Machine, qc_result> {
+fn default_machine() -> Result<&'static Machine, CallFailure> {
     static STARTING: Mutex<()> = Mutex::new(());
     if let Some(machine) = Machine::installed() {
         return Ok(machine);
@@ -136,7 +165,7 @@ fn default_machine() -> Result<&'static Machine, qc_result> {
     if let Some(machine) = Machine::installed() {
         return Ok(machine);
     }
-    let machine = Machine::start().map_err(Number::number)?;
+    let machine = Machine::start()?;
     // A Rust part of the program may have been faster.
     Ok(machine.install_default().map_or_else(
         |_| {
@@ -154,22 +183,22 @@ fn to_pointer(machine: &'static Machine) -> *mut qc_machine {
 /// Starts a machine with `options` (NULL: all defaults) and writes its address to `machine`. It has a helper
 /// thread; its memory (about 25 KiB per CPU) is never given back. Any thread, not in a callback.
 ///
-/// Errors: QC_ERROR_INVALID for an option that makes no sense, QC_ERROR_SYSTEM.
+/// Errors: QC_ERROR_INVALID, QC_ERROR_SIZE and QC_ERROR_CPUS for options that make no sense, QC_ERROR_SYSTEM.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_machine_start(
     options: *const qc_machine_options,
     machine: *mut *mut qc_machine,
 ) -> qc_result {
     guard(|| {
-        let machine = place(machine)?;
-        let options = match optional_place(options.cast_mut())? {
+        let machine = place(machine, "machine")?;
+        let options = match optional_place(options.cast_mut(), "options")? {
             // SAFETY: the caller passes options of the size that they say, with strings in them.
             Some(options) => unsafe { qc_machine_options::read(options) }?,
             None => qc_machine_options::DEFAULT,
         };
         // SAFETY: as above.
         let builder = unsafe { options.builder() }?;
-        let started = builder.start().map_err(Number::number)?;
+        let started = builder.start()?;
         // SAFETY: the caller passes a place for a pointer.
         unsafe { machine.write(to_pointer(started)) };
         Ok(QC_OK)
@@ -183,7 +212,7 @@ pub unsafe extern "C" fn qc_machine_start(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_machine_default(machine: *mut *mut qc_machine) -> qc_result {
     guard(|| {
-        let machine = place(machine)?;
+        let machine = place(machine, "machine")?;
         let found = default_machine()?;
         // SAFETY: the caller passes a place for a pointer.
         unsafe { machine.write(to_pointer(found)) };
@@ -197,23 +226,19 @@ pub unsafe extern "C" fn qc_machine_default(machine: *mut *mut qc_machine) -> qc
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_machine_install_default(machine: *mut qc_machine) -> qc_result {
     guard(|| {
-        if machine.is_null() {
-            return Err(QC_ERROR_INVALID);
-        }
+        place(machine, "machine")?;
         let installed = machine_at(machine)?.install_default();
-        installed.map(|()| QC_OK).map_err(|_| crate::result::QC_ERROR_BUSY)
+        installed.map(|()| QC_OK).map_err(|error| CallFailure::told(QC_ERROR_BUSY, error))
     })
 }
 
-/// Ends a machine: from now on nothing can be armed, and what is pending never runs. Then waits until no
-/// callback of it runs, on any thread, also if another thread called this first; in a callback it does not
-/// wait. Its lanes are released by their threads, as before. Any thread.
+/// Ends a machine: from now on nothing can be armed, and what is pending never runs: its timers are idle.
+/// Then waits until no callback of it runs, on any thread, also if another thread called this first; in a
+/// callback it does not wait. Its lanes are released by their threads, as before. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_machine_shutdown(machine: *mut qc_machine) -> qc_result {
     guard(|| {
-        if machine.is_null() {
-            return Err(QC_ERROR_INVALID);
-        }
+        place(machine, "machine")?;
         machine_at(machine)?.shutdown();
         Ok(QC_OK)
     })
@@ -250,7 +275,7 @@ impl qc_isolation {
 /// isolated CPU runs for others is waited for, 100 ms at most. NULL for `machine` is the default one. Any
 /// thread, also in a callback.
 ///
-/// Errors: QC_ERROR_INVALID when the machine has no such CPU or none would be left, QC_ERROR_SHUT_DOWN.
+/// Errors: QC_ERROR_CPUS when the machine has no such CPU or none would be left, QC_ERROR_SHUT_DOWN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_machine_set_isolated(
     machine: *mut qc_machine,
@@ -259,14 +284,13 @@ pub unsafe extern "C" fn qc_machine_set_isolated(
 ) -> qc_result {
     guard(|| {
         // SAFETY: the caller passes NULL or a string.
-        let isolated = unsafe { cpu_list(list) }?.ok_or(QC_ERROR_INVALID)?;
-        let report = optional_place(report)?;
+        let isolated = unsafe { cpu_list(list, "list") }?;
+        let isolated =
+            isolated.ok_or(CallFailure::new(QC_ERROR_ADDRESS, c"`list` is NULL: \"\" isolates no CPU"))?;
+        let report = optional_place(report, "report")?;
         // SAFETY: the caller passes NULL or a structure that has a size at least.
-        let size = report.map(|report| unsafe { report.cast::<usize>().read() });
-        if size.is_some_and(|size| size < size_of::<usize>()) {
-            return Err(QC_ERROR_INVALID);
-        }
-        let done = machine_at(machine)?.set_isolated(&isolated).map_err(Number::number)?;
+        let size = report.map(|report| unsafe { size_at(report, "qc_isolation") }).transpose()?;
+        let done = machine_at(machine)?.set_isolated(&isolated)?;
         if let (Some(report), Some(size)) = (report, size) {
             let filled = qc_isolation::of(&done, size);
             let from = (&raw const filled).cast::<u8>();
@@ -280,7 +304,7 @@ pub unsafe extern "C" fn qc_machine_set_isolated(
 /// The moment on the machine's clock, in ns: CLOCK_MONOTONIC. 0 when there is no machine and none can be
 /// started. Any thread, also in a callback.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn qc_now(machine: *const qc_machine) -> u64 {
+pub unsafe extern "C" fn qc_machine_now(machine: *const qc_machine) -> u64 {
     let mut now = 0;
     let _ = guard(|| {
         now = machine_at(machine)?.now().as_u64();

@@ -3,8 +3,8 @@
 #![allow(non_camel_case_types, reason = "names of the C interface")]
 #![allow(clippy::missing_safety_doc, reason = "the comments become the header's, and speak to C programmers")]
 
-use crate::machine::{machine_at, qc_machine};
-use crate::result::{QC_ERROR_FORKED, QC_ERROR_INVALID, QC_OK, guard, place, qc_result};
+use crate::machine::{machine_at, qc_machine, size_at};
+use crate::result::{CallFailure, QC_ERROR_INVALID, QC_OK, guard, place, qc_result};
 use quietcore_live::ArmError;
 use quietcore_live::metrics::{CpuMetrics, Metrics};
 
@@ -45,14 +45,15 @@ pub struct qc_stats {
 }
 
 /// Of all CPUs, or of one. Timers of the kernel are the machine's: of one CPU there are none.
-fn stats_of(mut metrics: Metrics, only: Option<u32>) -> Result<qc_stats, qc_result> {
+fn stats_of(mut metrics: Metrics, only: Option<u32>) -> Result<qc_stats, CallFailure> {
     if let Some(only) = only {
         metrics.cpus.retain(|cpu| u32::try_from(cpu.cpu.index()) == Ok(only));
         metrics.settimes = 0;
     }
     let sum = |of: fn(&CpuMetrics) -> u64| metrics.sum(of);
     if metrics.cpus.is_empty() {
-        return Err(QC_ERROR_INVALID);
+        let cpu = only.unwrap_or_default();
+        return Err(CallFailure::told(QC_ERROR_INVALID, format_args!("the machine has no CPU {cpu}")));
     }
     let late = metrics.lateness();
     let quantile = |share| late.quantile(share).map_or(0, |nanos| nanos.as_u64());
@@ -78,19 +79,19 @@ fn stats_of(mut metrics: Metrics, only: Option<u32>) -> Result<qc_stats, qc_resu
 /// Fills in `stats`, whose `size` the caller has written. NULL for `machine` is the default one. Any thread.
 /// Cost: each base's lock once, and allocations.
 ///
-/// Errors: QC_ERROR_INVALID; QC_ERROR_FORKED in a forked child.
+/// Errors: QC_ERROR_ADDRESS, QC_ERROR_SIZE; QC_ERROR_FORKED in a forked child.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn qc_stats_get(machine: *const qc_machine, stats: *mut qc_stats) -> qc_result {
+pub unsafe extern "C" fn qc_machine_stats(machine: *const qc_machine, stats: *mut qc_stats) -> qc_result {
     // SAFETY: promised by the caller.
     guard(|| unsafe { fill(machine, None, stats) })
 }
 
 /// The same of one CPU of the machine: what it counts itself, and what became of the timers of its bases.
-/// `settimes` is 0: timers of the kernel are the machine's. Any thread. Cost: as qc_stats_get().
+/// `settimes` is 0: timers of the kernel are the machine's. Any thread. Cost: as qc_machine_stats().
 ///
-/// Errors: QC_ERROR_INVALID, also when the machine has no such CPU; QC_ERROR_FORKED in a forked child.
+/// Errors: those of qc_machine_stats(), and QC_ERROR_INVALID when the machine has no such CPU.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn qc_stats_get_cpu(
+pub unsafe extern "C" fn qc_machine_cpu_stats(
     machine: *const qc_machine,
     cpu: u32,
     stats: *mut qc_stats,
@@ -105,16 +106,13 @@ unsafe fn fill(
     machine: *const qc_machine,
     only: Option<u32>,
     stats: *mut qc_stats,
-) -> Result<qc_result, qc_result> {
-    let stats = place(stats)?;
+) -> Result<qc_result, CallFailure> {
+    let stats = place(stats, "stats")?;
     // SAFETY: promised by the caller.
-    let size = unsafe { stats.cast::<usize>().read() };
-    if size < size_of::<usize>() {
-        return Err(QC_ERROR_INVALID);
-    }
+    let size = unsafe { size_at(stats, "qc_stats") }?;
     let machine = machine_at(machine)?;
     if machine.check_alive() == Err(ArmError::Forked) {
-        return Err(QC_ERROR_FORKED);
+        return Err(ArmError::Forked.into());
     }
     let mut filled = stats_of(machine.metrics(), only)?;
     filled.size = size.min(size_of::<qc_stats>());
@@ -126,7 +124,7 @@ unsafe fn fill(
 
 #[cfg(test)]
 mod tests {
-    use super::stats_of;
+    use super::{CallFailure, stats_of};
     use crate::result::QC_ERROR_INVALID;
     use quietcore_live::Machine;
 
@@ -176,6 +174,7 @@ mod tests {
         assert_eq!(fields(None), Ok([1111, 1212, 1313, 1414, 1515, 1616, 1717, 1818, 1919, 2020, 77]));
         assert_eq!(fields(Some(4)), Ok([11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 0]));
         assert_eq!(fields(Some(6)), Ok([1100, 1200, 1300, 1400, 1500, 1600, 1700, 1800, 1900, 2000, 0]));
-        assert_eq!(fields(Some(5)), Err(QC_ERROR_INVALID));
+        let none = CallFailure::told(QC_ERROR_INVALID, "the machine has no CPU 5");
+        assert_eq!(fields(Some(5)), Err(none));
     }
 }

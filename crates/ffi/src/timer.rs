@@ -10,9 +10,10 @@
 
 use crate::machine::{machine_at, qc_machine};
 use crate::result::{
-    Number, QC_ERROR_BUSY, QC_ERROR_INVALID, QC_ERROR_WOULD_BLOCK, QC_OK, answer, guard, place, qc_result,
+    CallFailure, QC_ERROR_ADDRESS, QC_ERROR_BUSY, QC_ERROR_INVALID, QC_ERROR_NO_LANE, QC_ERROR_STATE,
+    QC_ERROR_WOULD_BLOCK, QC_OK, answer, guard, place, qc_result,
 };
-use core::ffi::c_void;
+use core::ffi::{CStr, c_void};
 use core::ptr::NonNull;
 use core::slice;
 use core::time::Duration;
@@ -64,7 +65,7 @@ pub type qc_timer_fn = Option<unsafe extern "C" fn(argument: *mut c_void, run: *
 /// when qc_timer_cancel_sync() has returned 0 or 1, when qc_timer_cancel() has returned 0 or 1, or when its
 /// callback has called qc_run_release(). Then its memory may be used for something else, and becomes a timer
 /// again as `QC_TIMER_INIT`.
-#[repr(C)]
+#[repr(C, align(8))]
 #[derive(Debug)]
 pub struct qc_timer {
     /// The library's.
@@ -99,8 +100,8 @@ fn seal(state: NonNull<State>, function: usize, argument: usize) -> u64 {
 }
 
 /// What can be done with an initialised timer.
-fn timer_at(timer: *const qc_timer) -> Result<CallbackTimer, qc_result> {
-    let state = place(timer.cast_mut().cast::<State>())?;
+fn timer_at(timer: *const qc_timer) -> Result<CallbackTimer, CallFailure> {
+    let state = place(timer.cast_mut().cast::<State>(), "timer")?;
     let at = state.as_ptr();
     // SAFETY: the caller passes the address of a `qc_timer`, which has room for a `State`, aligned. These
     // words may be read whatever is in them.
@@ -110,7 +111,9 @@ fn timer_at(timer: *const qc_timer) -> Result<CallbackTimer, qc_result> {
         ((*at).ready, function, argument, (*at).seal)
     };
     if ready != READY || found != seal(state, function, argument) {
-        return Err(QC_ERROR_INVALID);
+        let text =
+            c"the timer was not initialised where it is: qc_timer_init() comes first, and no copy is one";
+        return Err(CallFailure::new(QC_ERROR_STATE, text));
     }
     // SAFETY: `write` wrote the rest as well. The caller keeps the timer where it is until it is idle, as the
     // header says.
@@ -155,6 +158,10 @@ fn options_of(flags: u32) -> Option<TimerOptions> {
     Some(if is_deferrable { options.deferrable() } else { options })
 }
 
+const FLAGS: &CStr =
+    c"`flags`: QC_TIMER_TICK or QC_TIMER_EXACT, QC_TIMER_PINNED, and not with QC_TIMER_EXACT \
+    QC_TIMER_DEFERRABLE";
+
 /// What a timer calls, and with what.
 struct Target {
     function: qc_timer_fn,
@@ -171,12 +178,12 @@ unsafe fn init(
     machine: *mut qc_machine,
     options: Option<TimerOptions>,
     Target { function, argument }: Target,
-) -> Result<qc_result, qc_result> {
-    let state = place(timer)?.cast::<State>();
-    let function = function.ok_or(QC_ERROR_INVALID)?;
-    let options = options.ok_or(QC_ERROR_INVALID)?;
+) -> Result<qc_result, CallFailure> {
+    let state = place(timer, "timer")?.cast::<State>();
+    let function = function.ok_or(CallFailure::new(QC_ERROR_ADDRESS, c"`function` is NULL"))?;
+    let options = options.ok_or(CallFailure::new(QC_ERROR_INVALID, FLAGS))?;
     if timer_at(timer).is_ok_and(|timer| timer.is_pending() && timer.machine().is_running()) {
-        return Err(QC_ERROR_BUSY);
+        return Err(CallFailure::new(QC_ERROR_BUSY, c"the timer is pending: cancel it first"));
     }
     let machine = machine_at(machine)?;
     // SAFETY: `call` may be called with the address of an initialised timer.
@@ -190,8 +197,8 @@ unsafe fn init(
 /// Makes `timer` an idle timer of `machine` (NULL: the default one) that calls `function` with `argument`.
 /// `flags` are QC_TIMER_*. No run of the timer may be under way. Any thread.
 ///
-/// Errors: QC_ERROR_BUSY when the timer is pending: it stays so; QC_ERROR_INVALID; QC_ERROR_SYSTEM when the
-/// default machine cannot be started.
+/// Errors: QC_ERROR_BUSY when the timer is pending: it stays so; QC_ERROR_INVALID of flags; QC_ERROR_SYSTEM
+/// when the default machine cannot be started.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_init(
     timer: *mut qc_timer,
@@ -220,15 +227,15 @@ pub unsafe extern "C" fn qc_timer_init_exact(
 
 /// An arm in the numbers of C.
 fn arm(timer: *mut qc_timer, act: impl FnOnce(&CallbackTimer) -> Result<bool, ArmError>) -> qc_result {
-    guard(|| act(&timer_at(timer)?).map(answer).map_err(Number::number))
+    guard(|| Ok(answer(act(&timer_at(timer)?)?)))
 }
 
-/// Arms the timer for the moment `at`, in ns on the machine's clock (qc_now()); a moment that is over is due
-/// at once. Ends its periods. Returns 1 when it was pending before, else 0. Any thread, also in a callback.
-/// Cost: a lock.
+/// Arms the timer for the moment `at`, in ns on the machine's clock (qc_machine_now()); a moment that is over
+/// is due at once. Ends its periods. Returns 1 when it was pending before, else 0. Any thread, also in a
+/// callback. Cost: a lock.
 ///
-/// Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_PANIC of a machine that broke down,
-/// QC_ERROR_INVALID; QC_ERROR_NO_LANE of a pinned timer.
+/// Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_PANIC of a machine that broke down, QC_ERROR_STATE
+/// of a timer that was not initialised; QC_ERROR_NO_LANE of a pinned timer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_arm_at(timer: *mut qc_timer, at: u64) -> qc_result {
     arm(timer, |timer| timer.arm_at(Nanos(at)))
@@ -245,7 +252,7 @@ pub unsafe extern "C" fn qc_timer_arm_after(timer: *mut qc_timer, delay: u64) ->
 /// pending before. Any thread, also in a callback. Cost: a lock for 16 of them.
 ///
 /// Errors: that of one of them, as of qc_timer_arm_at(). All timers whose arm has none are armed.
-/// QC_ERROR_INVALID, and nothing is done, when `timers` or `at` is NULL and `count` is not 0.
+/// QC_ERROR_ADDRESS, and nothing is done, when `timers` or `at` is NULL and `count` is not 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_arm_many(
     timers: *const *mut qc_timer,
@@ -256,7 +263,7 @@ pub unsafe extern "C" fn qc_timer_arm_many(
         if count == 0 {
             return Ok(0);
         }
-        let (timers, at) = (place(timers.cast_mut())?, place(at.cast_mut())?);
+        let (timers, at) = (place(timers.cast_mut(), "timers")?, place(at.cast_mut(), "at")?);
         // SAFETY: the caller passes arrays of so many, which nothing writes during this call.
         let (timers, moments) = unsafe {
             (slice::from_raw_parts(timers.as_ptr(), count), slice::from_raw_parts(at.as_ptr(), count))
@@ -265,7 +272,7 @@ pub unsafe extern "C" fn qc_timer_arm_many(
     })
 }
 
-fn arm_many(timers: &[*mut qc_timer], moments: &[u64]) -> Result<qc_result, qc_result> {
+fn arm_many(timers: &[*mut qc_timer], moments: &[u64]) -> Result<qc_result, CallFailure> {
     let (mut pending, mut error) = (0, None);
     for (timers, moments) in timers.chunks(TOGETHER).zip(moments.chunks(TOGETHER)) {
         let mut known = [const { None }; TOGETHER];
@@ -279,7 +286,7 @@ fn arm_many(timers: &[*mut qc_timer], moments: &[u64]) -> Result<qc_result, qc_r
         let arms = known.iter().zip(moments).filter_map(|(timer, at)| Some((timer.as_ref()?, Nanos(*at))));
         match machine.arm_many(arms) {
             Ok(count) => pending += count,
-            Err(refused) => _ = error.get_or_insert(refused.number()),
+            Err(refused) => _ = error.get_or_insert(refused.into()),
         }
     }
     error.map_or_else(|| Ok(qc_result::try_from(pending).unwrap_or(qc_result::MAX)), Err)
@@ -293,9 +300,13 @@ fn arm_many(timers: &[*mut qc_timer], moments: &[u64]) -> Result<qc_result, qc_r
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_arm_on(timer: *mut qc_timer, cpu: u32, at: u64) -> qc_result {
     guard(|| {
-        let cpu = CpuId::new(u64::from(cpu)).map_err(|_| crate::result::QC_ERROR_NO_LANE)?;
-        timer_at(timer)?.arm_on(cpu, Nanos(at)).map(answer).map_err(Number::number)
+        let cpu = lane_at(cpu)?;
+        Ok(answer(timer_at(timer)?.arm_on(cpu, Nanos(at))?))
     })
+}
+
+fn lane_at(cpu: u32) -> Result<CpuId, CallFailure> {
+    CpuId::new(u64::from(cpu)).map_err(|error| CallFailure::told(QC_ERROR_NO_LANE, error))
 }
 
 /// Arms the timer for the moment `first` and every `period` ns after that. The next run is armed when one has
@@ -306,6 +317,22 @@ pub unsafe extern "C" fn qc_timer_arm_on(timer: *mut qc_timer, cpu: u32, at: u64
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_arm_periodic(timer: *mut qc_timer, first: u64, period: u64) -> qc_result {
     arm(timer, |timer| timer.arm_periodic(Nanos(first), Duration::from_nanos(period)))
+}
+
+/// The same on the lane of `cpu` and on no other thread, as qc_timer_arm_on(), for all runs.
+///
+/// Errors: those of qc_timer_arm_on().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_arm_periodic_on(
+    timer: *mut qc_timer,
+    cpu: u32,
+    first: u64,
+    period: u64,
+) -> qc_result {
+    guard(|| {
+        let (cpu, period) = (lane_at(cpu)?, Duration::from_nanos(period));
+        Ok(answer(timer_at(timer)?.arm_periodic_on(cpu, Nanos(first), period)?))
+    })
 }
 
 /// Arms the timer for the moment `at`, unless it is pending for that moment or an earlier one. Returns 1 when
@@ -322,13 +349,15 @@ pub unsafe extern "C" fn qc_timer_mod_pending(timer: *mut qc_timer, at: u64) -> 
     arm(timer, |timer| timer.mod_pending(Nanos(at)))
 }
 
+const RUNS: &CStr = c"the timer is cancelled, but a run of it goes on";
+
 /// Takes the timer out and ends its periods; does not wait. Returns 1 when it was pending, else 0; then no
 /// run of it is left. Returns QC_ERROR_BUSY when a run of it is under way, as always in its own callback: it
 /// is cancelled all the same. Any thread, also in a callback. Cost: a lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_cancel(timer: *mut qc_timer) -> qc_result {
     guard(|| match timer_at(timer)?.try_cancel() {
-        Cancelled::Running => Err(QC_ERROR_BUSY),
+        Cancelled::Running => Err(CallFailure::new(QC_ERROR_BUSY, RUNS)),
         cancelled => Ok(answer(cancelled == Cancelled::WasPending)),
     })
 }
@@ -340,7 +369,10 @@ pub unsafe extern "C" fn qc_timer_cancel(timer: *mut qc_timer) -> qc_result {
 /// timer is cancelled, but its run goes on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_cancel_sync(timer: *mut qc_timer) -> qc_result {
-    guard(|| timer_at(timer)?.cancel_sync().map(answer).map_err(|_| QC_ERROR_WOULD_BLOCK))
+    guard(|| {
+        let cancelled = timer_at(timer)?.cancel_sync();
+        cancelled.map(answer).map_err(|error| CallFailure::told(QC_ERROR_WOULD_BLOCK, error))
+    })
 }
 
 /// Takes the timer out for good: every later arm returns QC_ERROR_SHUT_DOWN, until it is initialised again.
@@ -357,6 +389,37 @@ pub unsafe extern "C" fn qc_timer_is_pending(timer: *const qc_timer) -> qc_resul
     guard(|| Ok(answer(timer_at(timer)?.is_pending())))
 }
 
+/// Writes the moment that the timer is armed for to `at`, and returns 1; 0 when it is not pending, and then
+/// nothing is written. While other threads arm it this says what was. Any thread, also in a callback. Cost: a
+/// lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_deadline(timer: *const qc_timer, at: *mut u64) -> qc_result {
+    guard(|| {
+        let at = place(at, "at")?;
+        let deadline = timer_at(timer)?.deadline();
+        if let Some(deadline) = deadline {
+            // SAFETY: the caller passes a place for a number.
+            unsafe { at.write(deadline.as_u64()) };
+        }
+        Ok(answer(deadline.is_some()))
+    })
+}
+
+/// Writes for how many ns from now the timer is armed to `span`, 0 if that moment is over, and returns 1; 0
+/// when it is not pending. Otherwise as qc_timer_deadline(), and a reading of the clock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_due_in(timer: *const qc_timer, span: *mut u64) -> qc_result {
+    guard(|| {
+        let span = place(span, "span")?;
+        let due_in = timer_at(timer)?.due_in();
+        if let Some(due_in) = due_in {
+            // SAFETY: the caller passes a place for a number.
+            unsafe { span.write(u64::try_from(due_in.as_nanos()).unwrap_or(u64::MAX)) };
+        }
+        Ok(answer(due_in.is_some()))
+    })
+}
+
 /// 1 when a run of the timer has begun and not ended, else 0. Cost: a lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_is_running(timer: *const qc_timer) -> qc_result {
@@ -369,11 +432,12 @@ pub unsafe extern "C" fn qc_timer_is_running(timer: *const qc_timer) -> qc_resul
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_run_release(run: *const qc_run) -> qc_result {
     guard(|| {
-        let run = place(run.cast_mut())?;
+        let run = place(run.cast_mut(), "run")?;
         // SAFETY: the caller passes what its callback got, while it runs.
         let internal = unsafe { run.as_ref() }.internal;
         // SAFETY: `call` wrote it, and waits for the callback.
-        let run = unsafe { internal.cast::<Run<'_>>().as_ref() }.ok_or(QC_ERROR_INVALID)?;
+        let run = unsafe { internal.cast::<Run<'_>>().as_ref() };
+        let run = run.ok_or(CallFailure::new(QC_ERROR_STATE, c"`run` is none that a callback got"))?;
         run.release();
         Ok(QC_OK)
     })

@@ -42,7 +42,7 @@ static void play_until(unsigned runs, short expected) {
             continue;
         uint64_t end = 0;
         CHECK(qc_cpu_enter_idle(lane, &end) >= 0);
-        uint64_t now = qc_now(machine);
+        uint64_t now = qc_machine_now(machine);
         int wait = end == UINT64_MAX ? 60000 : end <= now ? 0 : (int)((end - now + MS - 1) / MS);
         CHECK(poll(&kick, 1, wait) >= 0);
         seen |= kick.revents;
@@ -55,7 +55,7 @@ static void *from_another_thread(void *argument) {
     nap(30 * MS); /* the lane waits by then */
     EXPECT(QC_ERROR_WRONG_THREAD, qc_cpu_turn(lane, NULL));
     EXPECT(QC_ERROR_WRONG_THREAD, qc_cpu_release(lane));
-    EXPECT(0, qc_timer_arm_on(&one.timer, own_cpu, qc_now(machine)));
+    EXPECT(0, qc_timer_arm_on(&one.timer, own_cpu, qc_machine_now(machine)));
     return argument;
 }
 
@@ -69,7 +69,7 @@ static void in_a_forked_child(void) {
         bool is_refused = qc_cpu_turn(lane, NULL) == QC_ERROR_FORKED &&
                           qc_cpu_enter_idle(lane, &until) == QC_ERROR_FORKED &&
                           qc_cpu_park(lane) == QC_ERROR_FORKED && qc_cpu_exit_idle(lane) == QC_OK &&
-                          qc_stats_get(machine, &stats) == QC_ERROR_FORKED;
+                          qc_machine_stats(machine, &stats) == QC_ERROR_FORKED;
         _exit(is_refused ? 0 : 1);
     }
     int status = -1;
@@ -83,7 +83,7 @@ int main(int argument_count, char **arguments) {
     EXPECT(QC_OK, qc_machine_start(&options, &machine));
     EXPECT(QC_ERROR_NO_LANE, qc_cpu_claim(machine, 1u << 20, 0, &lane));
     EXPECT(QC_ERROR_INVALID, qc_cpu_claim(machine, 0, 8, &lane));
-    EXPECT(QC_ERROR_INVALID, qc_cpu_claim(machine, 0, 0, NULL));
+    EXPECT(QC_ERROR_ADDRESS, qc_cpu_claim(machine, 0, 0, NULL));
     EXPECT(QC_OK, qc_cpu_release(NULL));
     qc_result claimed = QC_ERROR_NO_LANE;
     for (own_cpu = 1024; claimed == QC_ERROR_NO_LANE && own_cpu > 0;)
@@ -91,8 +91,8 @@ int main(int argument_count, char **arguments) {
     EXPECT(QC_OK, claimed);
     qc_cpu *second = NULL;
     EXPECT(QC_ERROR_BUSY, qc_cpu_claim(machine, own_cpu, 0, &second));
-    EXPECT(QC_ERROR_INVALID, qc_cpu_park(lane));
-    EXPECT(QC_ERROR_INVALID, qc_cpu_block_end(lane));
+    EXPECT(QC_ERROR_STATE, qc_cpu_park(lane));
+    EXPECT(QC_ERROR_STATE, qc_cpu_block_end(lane));
 
     EXPECT(QC_OK, qc_timer_init(&one.timer, machine, count, NULL, QC_TIMER_TICK | QC_TIMER_PINNED));
     EXPECT(0, qc_timer_arm_after(&one.timer, 3 * MS));
@@ -104,11 +104,19 @@ int main(int argument_count, char **arguments) {
     play_until(2, POLLIN);
     CHECK(pthread_join(thread, NULL) == 0 && pthread_equal(one.thread, pthread_self()));
 
+    /* Periods that are this lane's, though its timer could run anywhere. */
+    EXPECT(QC_OK, qc_timer_init(&one.timer, machine, count, NULL, QC_TIMER_TICK));
+    EXPECT(0, qc_timer_arm_periodic_on(&one.timer, own_cpu, qc_machine_now(machine), 2 * MS));
+    play_until(5, 0);
+    CHECK(pthread_equal(one.thread, pthread_self()) && one.cpu == own_cpu);
+    CHECK(qc_timer_cancel(&one.timer) >= 0);
+    atomic_store(&one.runs, 2);
+
     /* While the lane is busy with something long, others run what they can. */
     EXPECT(QC_OK, qc_timer_init(&one.timer, machine, count, NULL, QC_TIMER_TICK));
     EXPECT(0, qc_timer_arm_after(&one.timer, 3 * MS));
     EXPECT(QC_OK, qc_cpu_block_begin(lane));
-    EXPECT(QC_ERROR_INVALID, qc_cpu_block_begin(lane));
+    EXPECT(QC_ERROR_STATE, qc_cpu_block_begin(lane));
     await(&one.runs, 3);
     CHECK(!pthread_equal(one.thread, pthread_self()));
     EXPECT(QC_OK, qc_cpu_block_end(lane));
@@ -117,7 +125,7 @@ int main(int argument_count, char **arguments) {
     EXPECT(QC_OK, qc_cpu_release(lane));
     lane = NULL;
     EXPECT(QC_OK, qc_cpu_claim(machine, own_cpu, 0, &lane));
-    EXPECT(QC_ERROR_INVALID, qc_cpu_kick_fd(lane));
+    EXPECT(QC_ERROR_STATE, qc_cpu_kick_fd(lane));
     EXPECT(0, qc_timer_arm_after(&one.timer, 2 * MS));
     while (atomic_load(&one.runs) < 4) {
         CHECK(qc_cpu_turn(lane, NULL) >= 0);
@@ -130,8 +138,8 @@ int main(int argument_count, char **arguments) {
     EXPECT(QC_OK, qc_machine_set_isolated(machine, "", &isolation));
     CHECK(isolation.size == sizeof isolation && isolation.still_running == 0);
     EXPECT(QC_OK, qc_machine_set_isolated(machine, "", NULL));
-    EXPECT(QC_ERROR_INVALID, qc_machine_set_isolated(machine, NULL, NULL));
-    EXPECT(QC_ERROR_INVALID, qc_machine_set_isolated(machine, "4000", &isolation));
+    EXPECT(QC_ERROR_ADDRESS, qc_machine_set_isolated(machine, NULL, NULL));
+    EXPECT(QC_ERROR_CPUS, qc_machine_set_isolated(machine, "4000", &isolation));
     EXPECT(QC_OK, qc_cpu_claim(machine, own_cpu, 0, &lane));
     in_a_forked_child();
     EXPECT(QC_OK, qc_machine_shutdown(machine));

@@ -23,11 +23,11 @@ static long resident(void) {
 
 static void arm_and_cancel(qc_machine *machine, unsigned long pairs) {
     uint64_t seed = 99;
-    uint64_t now = qc_now(machine);
+    uint64_t now = qc_machine_now(machine);
     for (unsigned long pair = 0; pair < pairs; pair++) {
         qc_timer *timer = &timers[pair % TIMERS];
         if (pair % 100 == 0)
-            now = qc_now(machine);
+            now = qc_machine_now(machine);
         EXPECT(0, qc_timer_arm_at(timer, now + SECOND + next_random(&seed) % (3600 * SECOND)));
         EXPECT(1, qc_timer_cancel(timer));
     }

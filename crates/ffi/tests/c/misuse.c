@@ -49,8 +49,8 @@ static void a_copy_is_no_timer(void) {
     qc_timer timer = QC_TIMER_INIT;
     EXPECT(QC_OK, qc_timer_init(&timer, NULL, count, &runs, QC_TIMER_TICK));
     qc_timer copy = timer;
-    EXPECT(QC_ERROR_INVALID, qc_timer_arm_after(&copy, MS));
-    EXPECT(QC_ERROR_INVALID, qc_timer_is_pending(&copy));
+    EXPECT(QC_ERROR_STATE, qc_timer_arm_after(&copy, MS));
+    EXPECT(QC_ERROR_STATE, qc_timer_is_pending(&copy));
     EXPECT(QC_OK, qc_timer_init(&copy, NULL, count, &runs, QC_TIMER_TICK));
     EXPECT(0, qc_timer_cancel_sync(&copy));
     EXPECT(0, qc_timer_cancel_sync(&timer));
@@ -91,17 +91,17 @@ static void misaligned(void) {
     void *odd = bytes + 1;
     size_t size = sizeof(qc_stats);
     memcpy(odd, &size, sizeof size);
-    EXPECT(QC_ERROR_INVALID, qc_timer_init(odd, NULL, count, NULL, QC_TIMER_TICK));
-    EXPECT(QC_ERROR_INVALID, qc_machine_start(NULL, odd));
-    EXPECT(QC_ERROR_INVALID, qc_machine_start(odd, odd));
-    EXPECT(QC_ERROR_INVALID, qc_machine_default(odd));
-    EXPECT(QC_ERROR_INVALID, qc_machine_shutdown(odd));
-    EXPECT(QC_ERROR_INVALID, qc_machine_set_isolated(NULL, "", odd));
-    CHECK(qc_now(odd) == 0);
-    EXPECT(QC_ERROR_INVALID, qc_stats_get(NULL, odd));
-    EXPECT(QC_ERROR_INVALID, qc_stats_get(odd, odd));
-    EXPECT(QC_ERROR_INVALID, qc_cpu_claim(NULL, 0, 0, odd));
-    EXPECT(QC_ERROR_INVALID, qc_run_release(odd));
+    EXPECT(QC_ERROR_ADDRESS, qc_timer_init(odd, NULL, count, NULL, QC_TIMER_TICK));
+    EXPECT(QC_ERROR_ADDRESS, qc_machine_start(NULL, odd));
+    EXPECT(QC_ERROR_ADDRESS, qc_machine_start(odd, odd));
+    EXPECT(QC_ERROR_ADDRESS, qc_machine_default(odd));
+    EXPECT(QC_ERROR_ADDRESS, qc_machine_shutdown(odd));
+    EXPECT(QC_ERROR_ADDRESS, qc_machine_set_isolated(NULL, "", odd));
+    CHECK(qc_machine_now(odd) == 0);
+    EXPECT(QC_ERROR_ADDRESS, qc_machine_stats(NULL, odd));
+    EXPECT(QC_ERROR_ADDRESS, qc_machine_stats(odd, odd));
+    EXPECT(QC_ERROR_ADDRESS, qc_cpu_claim(NULL, 0, 0, odd));
+    EXPECT(QC_ERROR_ADDRESS, qc_run_release(odd));
 }
 
 int main(int argument_count, char **arguments) {

@@ -27,7 +27,7 @@ static void *work(void *argument) {
     uintptr_t number = (uintptr_t)argument;
     for (unsigned round = 0; round < rounds; round++) {
         meet();
-        qc_result armed = qc_timer_arm_at(&timer, qc_now(machine) + 3600 * SECOND + number);
+        qc_result armed = qc_timer_arm_at(&timer, qc_machine_now(machine) + 3600 * SECOND + number);
         CHECK(armed == 0 || armed == 1);
         atomic_fetch_add(&met_idle, armed == 0);
         meet();

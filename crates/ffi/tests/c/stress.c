@@ -26,10 +26,10 @@ static void count(void *argument, const qc_run *run) {
 
 static void *work(void *argument) {
     uint64_t seed = 88172645463325252u + (uintptr_t)argument;
-    while (qc_now(machine) < until) {
+    while (qc_machine_now(machine) < until) {
         qc_timer *timer = &timers[next_random(&seed) % TIMERS].timer;
         uint64_t delay = next_random(&seed) % (4 * MS);
-        uint64_t at = qc_now(machine) + delay;
+        uint64_t at = qc_machine_now(machine) + delay;
         switch (next_random(&seed) % 8) {
         case 0:
         case 1:
@@ -62,7 +62,7 @@ int main(int argument_count, char **arguments) {
     EXPECT(QC_OK, qc_machine_start(NULL, &machine));
     for (unsigned at = 0; at < TIMERS; at++)
         EXPECT(QC_OK, qc_timer_init(&timers[at].timer, machine, count, &timers[at], at % 3));
-    until = qc_now(machine) + 2 * SECOND * share / 100;
+    until = qc_machine_now(machine) + 2 * SECOND * share / 100;
     pthread_t threads[THREADS];
     for (uintptr_t at = 0; at < THREADS; at++)
         CHECK(pthread_create(&threads[at], NULL, work, (void *)at) == 0);
@@ -76,17 +76,17 @@ int main(int argument_count, char **arguments) {
         runs += atomic_load(&timers[at].runs);
     }
     qc_stats stats = QC_STATS_INIT;
-    EXPECT(QC_OK, qc_stats_get(machine, &stats));
+    EXPECT(QC_OK, qc_machine_stats(machine, &stats));
     printf("stress: %lu armed, %lu superseded, %lu cancelled, %lu ran\n", (unsigned long)stats.armed,
            (unsigned long)stats.superseded, (unsigned long)stats.cancelled, (unsigned long)runs);
     qc_stats one = QC_STATS_INIT;
     uint64_t armed = 0, ran_by = 0;
     uint32_t cpu = 0;
-    for (; qc_stats_get_cpu(machine, cpu, &one) == QC_OK; cpu++) {
+    for (; qc_machine_cpu_stats(machine, cpu, &one) == QC_OK; cpu++) {
         armed += one.armed;
         ran_by += one.lateness_count;
     }
-    EXPECT(QC_ERROR_INVALID, qc_stats_get_cpu(machine, cpu, &one));
+    EXPECT(QC_ERROR_INVALID, qc_machine_cpu_stats(machine, cpu, &one));
     CHECK(armed == stats.armed && ran_by == stats.lateness_count);
     CHECK(runs > 0 && runs == stats.ran_here + stats.ran_elsewhere);
     CHECK(stats.armed == runs + stats.superseded + stats.cancelled);
