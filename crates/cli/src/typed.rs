@@ -49,8 +49,8 @@ mod tests {
         assert_eq!(sudo(None), "sudo \"$(which quietcore)\"");
     }
 
-    /// Goal: what needs root is named as it was typed. Method: a recording with a name that a shell would take
-    /// apart, and the check-up, which needs none but for its recording.
+    /// Goal: what needs root is named as it was typed. Method: a recording with a name that a shell would
+    /// take apart, and the check-up, which needs none but for its recording.
     #[test]
     fn what_was_typed_is_named() {
         let named = |words: &[&str]| {
