@@ -288,7 +288,8 @@ typedef struct qc_stats {
 #define QC_ERROR_SIZE -7
 
 /**
- * A timer was not initialised where it is, or a CPU was not claimed, or does not block, as the call asks for.
+ * A timer was not initialised where it is, or a CPU was not claimed, or does not block, as the call asks
+ * for.
  */
 #define QC_ERROR_STATE -77
 
@@ -344,13 +345,14 @@ extern "C" {
 
 /**
  * What was wrong when a function of this library last failed on the calling thread: which argument, and what
- * to do. Never NULL; "" if none has failed. The text is the library's, until the next one fails on this thread.
+ * to do. Never NULL; "" if none has failed. The text is the library's, until the next one fails on this
+ * thread.
  */
 const char *qc_last_error(void);
 
 /**
- * The version of the library, "MAJOR.MINOR.PATCH". QC_VERSION_MAJOR and its like are those of the header. Never
- * NULL; the text is static. Any thread.
+ * The version of the library, "MAJOR.MINOR.PATCH". QC_VERSION_MAJOR and its like are those of the header.
+ * Never NULL; the text is static. Any thread.
  */
 const char *qc_version(void);
 
@@ -384,9 +386,9 @@ qc_result qc_machine_default(struct qc_machine **machine);
 qc_result qc_machine_install_default(struct qc_machine *machine);
 
 /**
- * Ends a machine: from now on nothing can be armed, and what is pending never runs: its timers are idle. Then waits
- * until no callback of it runs, on any thread, also if another thread called this first; in a callback it does not
- * wait. Its lanes are released by their threads, as before. Any thread.
+ * Ends a machine: from now on nothing can be armed, and what is pending never runs: its timers are idle.
+ * Then waits until no callback of it runs, on any thread, also if another thread called this first; in a
+ * callback it does not wait. Its lanes are released by their threads, as before. Any thread.
  */
 qc_result qc_machine_shutdown(struct qc_machine *machine);
 
@@ -410,8 +412,8 @@ uint64_t qc_machine_now(const struct qc_machine *machine);
  * Makes `timer` an idle timer of `machine` (NULL: the default one) that calls `function` with `argument`.
  * `flags` are QC_TIMER_*. No run of the timer may be under way. Any thread.
  *
- * Errors: QC_ERROR_BUSY when the timer is pending: it stays so; QC_ERROR_INVALID of flags; QC_ERROR_SYSTEM when
- * the default machine cannot be started.
+ * Errors: QC_ERROR_BUSY when the timer is pending: it stays so; QC_ERROR_INVALID of flags; QC_ERROR_SYSTEM
+ * when the default machine cannot be started.
  */
 qc_result qc_timer_init(struct qc_timer *timer,
                         struct qc_machine *machine,
@@ -429,15 +431,14 @@ qc_result qc_timer_init_exact(struct qc_timer *timer,
                               uint64_t slack);
 
 /**
- * Arms the timer for the moment `at`, in ns on the machine's clock (qc_machine_now()); a moment that is over is due
- * at once. Ends its periods. Returns 1 when it was pending before, else 0. Any thread, also in a callback.
- * Cost: a lock.
+ * Arms the timer for the moment `at`, in ns on the machine's clock (qc_machine_now()); a moment that is over
+ * is due at once. Ends its periods. Returns 1 when it was pending before, else 0. Any thread, also in a
+ * callback. Cost: a lock.
  *
- * Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_PANIC of a machine that broke down, QC_ERROR_STATE of a
- * timer that was not initialised; QC_ERROR_NO_LANE of a pinned timer.
+ * Errors: QC_ERROR_SHUT_DOWN, QC_ERROR_FORKED, QC_ERROR_PANIC of a machine that broke down, QC_ERROR_STATE
+ * of a timer that was not initialised; QC_ERROR_NO_LANE of a pinned timer.
  */
-qc_result qc_timer_arm_at(struct qc_timer *timer,
-                          uint64_t at);
+qc_result qc_timer_arm_at(struct qc_timer *timer, uint64_t at);
 
 /**
  * Arms the timer for `delay` ns from now. Otherwise as qc_timer_arm_at(), and a reading of the clock.
@@ -520,18 +521,17 @@ qc_result qc_timer_shutdown(struct qc_timer *timer);
 qc_result qc_timer_is_pending(const struct qc_timer *timer);
 
 /**
- * Writes the moment that the timer is armed for to `at`, and returns 1; 0 when it is not pending, and then nothing is
- * written. While other threads arm it this says what was. Any thread, also in a callback. Cost: a lock.
+ * Writes the moment that the timer is armed for to `at`, and returns 1; 0 when it is not pending, and then
+ * nothing is written. While other threads arm it this says what was. Any thread, also in a callback. Cost: a
+ * lock.
  */
-qc_result qc_timer_deadline(const struct qc_timer *timer,
-                            uint64_t *at);
+qc_result qc_timer_deadline(const struct qc_timer *timer, uint64_t *at);
 
 /**
- * Writes for how many ns from now the timer is armed to `span`, 0 if that moment is over, and returns 1; 0 when it is
- * not pending. Otherwise as qc_timer_deadline(), and a reading of the clock.
+ * Writes for how many ns from now the timer is armed to `span`, 0 if that moment is over, and returns 1; 0
+ * when it is not pending. Otherwise as qc_timer_deadline(), and a reading of the clock.
  */
-qc_result qc_timer_due_in(const struct qc_timer *timer,
-                          uint64_t *span);
+qc_result qc_timer_due_in(const struct qc_timer *timer, uint64_t *span);
 
 /**
  * 1 when a run of the timer has begun and not ended, else 0. Cost: a lock.
@@ -546,17 +546,14 @@ qc_result qc_timer_is_running(const struct qc_timer *timer);
 qc_result qc_run_release(const struct qc_run *run);
 
 /**
- * Claims the machine's CPU of this number for the calling thread and writes its address to `cpu`. From then on the thread calls
- * qc_cpu_turn() between any two pieces of work, at least once per tick. `flags`: 0 or QC_CPU_KICK_FD. NULL
- * for `machine` is the default one.
+ * Claims the machine's CPU of this number for the calling thread and writes its address to `cpu`. From then
+ * on the thread calls qc_cpu_turn() between any two pieces of work, at least once per tick. `flags`: 0 or
+ * QC_CPU_KICK_FD. NULL for `machine` is the default one.
  *
  * Errors: QC_ERROR_NO_LANE when the CPU is not in qc_machine_options.lanes, QC_ERROR_BUSY when another
  * thread has it or this one has another, QC_ERROR_SHUT_DOWN, QC_ERROR_SYSTEM.
  */
-qc_result qc_cpu_claim(struct qc_machine *machine,
-                       uint32_t number,
-                       uint32_t flags,
-                       struct qc_cpu **cpu);
+qc_result qc_cpu_claim(struct qc_machine *machine, uint32_t number, uint32_t flags, struct qc_cpu **cpu);
 
 /**
  * Gives the CPU back: its timers, pinned ones too, are for others now. `cpu` is not valid any more. A thread
