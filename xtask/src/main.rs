@@ -30,7 +30,7 @@ usage: cargo xtask COMMAND
                         tenth of the others, which rotates; --all: every mutant
   tidy                  the rules of style that a program can check
   mutants [NAME|--since COMMIT] [--times N]   breaks one rule at a time and expects the tests to notice, N times of
-                        N; NAME chooses mutants or lists, COMMIT those of files that have changed since then
+                        N; NAME chooses mutants or lists (several: A,B), COMMIT those of files that have changed since then
   instructions [--record]   counts the instructions of the runtime's hot paths, beside those written down; --record:
                         writes them down
   bench [--record] [--rounds N] [--quick]   measures every target of speed beside the machine's own limits; half an

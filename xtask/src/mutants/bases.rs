@@ -158,7 +158,7 @@ pub(super) const RULES: &[Mutant] = &[
         name: "detached-recorded",
         rule: "a run of a detached timer leaves no record",
         file: BASE_EXPIRE,
-        right: "        if !is_detached {\n",
+        right: "        if !due.shared().word.load().has(TimerWord::DETACHED) {\n",
         wrong: "        if true {\n",
         killers: &[
             Test(Units, "base::tests::detached::a_detached_timer_runs_again_before_its_run_has_ended"),

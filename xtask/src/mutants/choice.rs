@@ -16,7 +16,7 @@ const ROTATION: usize = 10;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MutantChoice<'a> {
     All,
-    /// Whose name, or whose list's title, contains the text.
+    /// Whose name, or whose list's title, contains the text, or one of several with commas between them.
     Named(&'a str),
     /// What the last change touches, and a tenth of the others.
     Change,
@@ -59,7 +59,9 @@ impl<'a> Chooser<'a> {
     pub(super) fn takes(&self, index: usize, title: &str, mutant: &Mutant) -> bool {
         match self.choice {
             MutantChoice::All => true,
-            MutantChoice::Named(text) => mutant.name.contains(text) || title.contains(text),
+            MutantChoice::Named(texts) => {
+                texts.split(',').any(|text| mutant.name.contains(text) || title.contains(text))
+            }
             MutantChoice::Change => {
                 let tenth = self.places[index] * ROTATION / self.places.len();
                 tenth == self.turn || self.has_changed(mutant)
@@ -150,7 +152,9 @@ mod tests {
 
     #[test]
     fn names_and_titles_are_searched() {
-        for (text, is_taken) in [("a", true), ("title", true), ("z", false), ("", true)] {
+        for (text, is_taken) in
+            [("a", true), ("title", true), ("z", false), ("", true), ("z,a", true), ("y,z", false)]
+        {
             assert_eq!(
                 chooser(MutantChoice::Named(text), &[], 0).takes(7, "a title", &MUTANT),
                 is_taken,

@@ -354,8 +354,8 @@ pub(super) const DRAWN: &[Mutant] = &[
         name: "refused-arm-changes",
         rule: "an arm that is refused changes nothing",
         file: "crates/live/src/timer/arm.rs",
-        right: "if !machine.lane_set.contains(cpu) || !machine.core.is_online(cpu) {",
-        wrong: "if !machine.lane_set.contains(cpu) {",
+        right: "machine.lane_set.contains(cpu) && machine.core.is_online(cpu);",
+        wrong: "machine.lane_set.contains(cpu);",
         killers: &[Test(LiveUnits, "lane::tests::turns::a_refused_arm_changes_nothing")],
     },
     Mutant {
