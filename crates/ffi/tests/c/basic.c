@@ -77,7 +77,8 @@ static void refusals(void) {
 static void versions(void) {
     char version[32];
     snprintf(version, sizeof version, "%d.%d.%d", QC_VERSION_MAJOR, QC_VERSION_MINOR, QC_VERSION_PATCH);
-    CHECK(strcmp(qc_version(), version) == 0);
+    /* What follows the number says how it was built. */
+    CHECK(strncmp(qc_version(), version, strlen(version)) == 0);
     struct {
         qc_machine_options options;
         uint64_t newer;
