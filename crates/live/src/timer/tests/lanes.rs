@@ -39,7 +39,7 @@ fn play<T>(cpu: &mut Cpu, receiver: &Receiver<T>) -> T {
 }
 
 /// Goal: periods on a CPU stay on its lane; one that has no lane is refused, and what the timer was armed for
-/// stays. Method: as below; a foreign thread moves one period.
+/// stays. Method: as below; while the lane blocks a spare runs what is not bound to it.
 #[test]
 fn periods_stay_on_their_lane() {
     let (machine, mut cpu) = with_lane();
@@ -47,11 +47,17 @@ fn periods_stay_on_their_lane() {
     for precision in [Precision::Coarse, Precision::Exact] {
         let (timer, ran) = telling(machine, TimerOptions::new().precision(precision));
         let (first, period) = (machine.now(), Duration::from_millis(2));
+        let (other, ran_elsewhere) = telling(machine, TimerOptions::new().precision(Precision::Tick));
+        cpu.begin_block();
         let armed = thread::scope(|scope| {
             let arm = || timer.arm_periodic_on(here.0, first, period);
             scope.spawn(arm).join().expect("no panic")
         });
         assert_eq!(armed, Ok(false));
+        other.arm_after(Duration::from_millis(3)).expect("it is running");
+        let elsewhere = ran_elsewhere.recv_timeout(Duration::from_secs(60)).expect("it runs");
+        assert!(elsewhere.0 != here.0 && ran.try_recv().is_err());
+        cpu.end_block();
         for _ in 0..3 {
             assert_eq!(play(&mut cpu, &ran), here);
         }
