@@ -23,12 +23,13 @@ use crate::workspace::{Failure, Workspace, capture, exit_code, json_string, run,
 use report::{Skips, Substitution, Summary};
 
 /// Files with tests, and the package that has them.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("tokio", "time_sleep"),
     ("tokio", "time_timeout"),
     ("tokio", "time_interval"),
     ("tokio", "time_pause"),
     ("tokio", "time_panic"),
+    ("tokio", "time_rt"),
     ("tokio", "rt_time_start_paused"),
     ("tokio-util", "time_delay_queue"),
 ];
