@@ -177,7 +177,9 @@ impl Runtime for Peer {
             return Some("no lane measures there");
         }
         // A lane that hosts a runtime turns between polls, and what measures pairs is one poll.
-        if load.mode.contains("tokio") && ![Measure::Periodic, Measure::Sleep, Measure::Blocked, Measure::Idle].contains(&load.measure) {
+        if load.mode.contains("tokio")
+            && ![Measure::Periodic, Measure::Sleep, Measure::Blocked, Measure::Idle].contains(&load.measure)
+        {
             return Some("as for lanes");
         }
         let has = [Measure::ArmCancel, Measure::Expire, Measure::Periodic].contains(&load.measure);
@@ -186,9 +188,7 @@ impl Runtime for Peer {
 
     fn start(load: &Load) -> Result<Self, String> {
         let parts: Vec<&str> = load.mode.split('+').collect();
-        if let Some(part) =
-            parts.iter().find(|part| !PARTS.contains(part))
-        {
+        if let Some(part) = parts.iter().find(|part| !PARTS.contains(part)) {
             return Err(format!("there is no mode {part}"));
         }
         let is = |mode| parts.contains(&mode);
