@@ -16,7 +16,7 @@ pub(crate) struct BundledScenario {
 
 macro_rules! scenario {
     ($name:literal) => {
-        BundledScenario { name: $name, text: include_str!(concat!("../../../scenarios/", $name, ".toml")) }
+        BundledScenario { name: $name, text: include_str!(concat!("../scenarios/", $name, ".toml")) }
     };
 }
 

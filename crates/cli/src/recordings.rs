@@ -19,7 +19,7 @@ macro_rules! recording {
         Bundled {
             name: $name,
             title: $title,
-            bytes: include_bytes!(concat!("../../../recordings/", $name, ".txt.zst")),
+            bytes: include_bytes!(concat!("../recordings/", $name, ".txt.zst")),
         }
     };
 }

@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 
 /// The costs that all scenarios share.
-const COSTS: &str = include_str!("../../../scenarios/costs.toml");
+const COSTS: &str = include_str!("../scenarios/costs.toml");
 
 /// Runs `of`; `None` when `go_on` said no.
 pub(crate) fn run(

@@ -61,7 +61,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     ],
     scenario: Some(RowScenario {
         name: "stall-asleep.toml",
-        text: include_str!("../../../../scenarios/stall-asleep.toml"),
+        text: include_str!("../../scenarios/stall-asleep.toml"),
         compares: &[
             ScenarioCompare::lower("lateness p99", "lateness_p99", "stay", "pull"),
             ScenarioCompare::lower("lateness p99.9", "lateness_p999", "stay", "pull"),

@@ -97,7 +97,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     }),
     scenario: Some(RowScenario {
         name: "dbench-128.toml",
-        text: include_str!("../../../../scenarios/dbench-128.toml"),
+        text: include_str!("../../scenarios/dbench-128.toml"),
         compares: &[
             simulated("1 pair, 128 CPUs", "push/1", "pull/1"),
             simulated("32 pairs, 128 CPUs", "push/32", "pull/32"),

@@ -51,7 +51,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     }),
     scenario: Some(RowScenario {
         name: "enqueue.toml",
-        text: include_str!("../../../../scenarios/enqueue.toml"),
+        text: include_str!("../../scenarios/enqueue.toml"),
         compares: &[ScenarioCompare::lower("arm and cancel, 8 CPUs", "pair_ns", "push/8", "pull/8")
             .in_unit("ns", 1.0)],
     }),

@@ -55,7 +55,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     }),
     scenario: Some(RowScenario {
         name: "idle.toml",
-        text: include_str!("../../../../scenarios/idle.toml"),
+        text: include_str!("../../scenarios/idle.toml"),
         compares: &[
             ScenarioCompare::lower("wake-ups per second, 16 CPUs", "wakeups_per_s", "stay/last", "pull/last")
                 .in_unit("all CPUs", 1.0),

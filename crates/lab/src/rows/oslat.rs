@@ -73,7 +73,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     }),
     scenario: Some(RowScenario {
         name: "oslat-128.toml",
-        text: include_str!("../../../../scenarios/oslat-128.toml"),
+        text: include_str!("../../scenarios/oslat-128.toml"),
         compares: &[
             ScenarioCompare::lower("foreign callbacks in 2 s, 124 isolated CPUs", "foreign", "off", "merged")
                 .in_unit("callbacks", 1.0),

@@ -111,7 +111,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     }),
     scenario: Some(RowScenario {
         name: "cyclictest.toml",
-        text: include_str!("../../../../../scenarios/cyclictest.toml"),
+        text: include_str!("../../../scenarios/cyclictest.toml"),
         compares: &[ScenarioCompare::lower("late p99, 8 CPUs", "rt_latency_p99", "none", "both")],
     }),
 };

@@ -106,7 +106,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     }),
     scenario: Some(RowScenario {
         name: "isolated.toml",
-        text: include_str!("../../../../../scenarios/isolated.toml"),
+        text: include_str!("../../../scenarios/isolated.toml"),
         compares: &[
             ScenarioCompare::lower("gap p99, 8 isolated CPUs", "gap_p99", "unconditional", "next_expiry"),
             ScenarioCompare::lower("the same with the bitmap", "gap_p99", "unconditional", "bitmap"),

@@ -95,7 +95,7 @@ pub(crate) const PLAN: RowPlan = RowPlan {
     }),
     scenario: Some(RowScenario {
         name: "mq-netem.toml",
-        text: include_str!("../../../../../scenarios/mq-netem.toml"),
+        text: include_str!("../../../scenarios/mq-netem.toml"),
         compares: &[
             ScenarioCompare::lower(
                 "packets taken out elsewhere, 8 CPUs",
