@@ -2,8 +2,9 @@
 //! crates were changed since, `unknown` where nothing says so.
 //!
 //! A package has a file that names its commit. Without one git is asked, and only of a file that is git's: a
-//! package may lie below a repository of somebody else.
+//! package may lie below a repository that is not ours.
 
+use std::env;
 use std::fs;
 use std::process::Command;
 
@@ -13,6 +14,10 @@ const COMMIT_OF_PACKAGE: &str = ".cargo_vcs_info.json";
 fn main() {
     let commit = commit_of_package().or_else(commit_of_tree);
     println!("cargo::rustc-env=QUIETCORE_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+    // What cargo tells build scripts alone.
+    for (ours, cargos) in [("QUIETCORE_TARGET", "TARGET"), ("QUIETCORE_PROFILE", "PROFILE")] {
+        println!("cargo::rustc-env={ours}={}", env::var(cargos).as_deref().unwrap_or("unknown"));
+    }
     println!("cargo::rerun-if-changed=build.rs");
 }
 

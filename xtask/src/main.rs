@@ -9,9 +9,11 @@
 mod bench;
 mod ci;
 mod dist;
+mod files;
 mod guest;
 mod instructions;
 mod mutants;
+mod packages;
 mod packets;
 mod recordings;
 mod tidy;
@@ -35,7 +37,10 @@ usage: cargo xtask COMMAND
                         writes them down
   bench [--record] [--rounds N] [--quick]   measures every target of speed beside the machine's own limits; half an
                         hour; --record: writes the table down
-  dist                  builds the binary to give away, target/dist/quietcore, and checks it
+  dist [PROCESSOR]...   makes what others are given, in target/dist: archive, .deb and .rpm with a checked binary, manual
+                        pages, completions and the list of what is in it; PROCESSOR: x86_64, aarch64
+  packages [--build]    makes the packages of all crates and looks at each; --build: a program outside of the
+                        workspace is built from them alone, and the command installed
   guest [--kernel V]... boots real kernels under QEMU, V a version of Debian's as 6.12 or an image, and runs the
                         command inside: recording, check-up, keep-awake; minutes each
   verify DIR            replays every recording in DIR through the wheel: no line may contradict it
@@ -63,7 +68,9 @@ fn main() -> ExitCode {
         ["instructions", "--record"] => instructions::command(true),
         ["bench", "--record", words @ ..] => bench::command(true, words),
         ["bench", words @ ..] => bench::command(false, words),
-        ["dist"] => dist::command(),
+        ["dist", processors @ ..] => dist::command(processors),
+        ["packages"] => packages::command(false),
+        ["packages", "--build"] => packages::command(true),
         ["guest", words @ ..] => guest::command(words),
         ["guest-load", words @ ..] => guest::load::command(words),
         ["verify", folder] => verify::command(folder),

@@ -116,6 +116,22 @@ pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
     Err(Failure::new(what, "run this command by hand"))
 }
 
+/// Has rustup install Rust's standard library for `target`, unless it is there.
+///
+/// # Errors
+/// When it cannot be had.
+pub(crate) fn install_target(workspace: &Workspace, target: &str) -> Result<(), Failure> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let mut command = workspace.program(rustc);
+    command.args(["--print", "target-libdir", "--target", target]).stderr(Stdio::null());
+    if capture(&mut command).is_ok_and(|folder| Path::new(folder.trim()).is_dir()) {
+        return Ok(());
+    }
+    let remedy =
+        "install Rust's standard library for that target; in `ci`, --skip targets leaves the step out";
+    run(workspace.program("rustup").args(["target", "add", target]), remedy)
+}
+
 /// A program of that name is in a folder of `PATH`.
 pub(crate) fn is_installed(program: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();

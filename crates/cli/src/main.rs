@@ -24,6 +24,7 @@ mod keep_awake;
 mod kept;
 mod lab;
 mod live;
+mod manual;
 mod netem;
 mod outcome;
 mod output;
@@ -108,5 +109,7 @@ fn run(cli: &Cli) -> Result<CommandOutcome, CliError> {
         Some(CliVerb::Netem(args)) => netem::run(args),
         Some(CliVerb::Tc(args)) => tc::run(args),
         Some(CliVerb::Cat(args)) => cat::run(args),
+        Some(CliVerb::Man(args)) => manual::man(args),
+        Some(CliVerb::Completions(args)) => manual::completions(args),
     }
 }

@@ -1,12 +1,10 @@
 //! The steps that cargo alone can do: format, lints, tests, documentation, the core without std.
 
 use std::fs;
-use std::path::Path;
-use std::process::Stdio;
 
 use super::left_out;
 use super::options::CiOptions;
-use crate::workspace::{Failure, Workspace, capture, run};
+use crate::workspace::{Failure, Workspace, install_target, run};
 
 /// Targets without an operating system: what builds for them needs no std. One has no atomics of 64 bits.
 const BARE_TARGETS: [&str; 2] = ["x86_64-unknown-none", "thumbv7em-none-eabi"];
@@ -125,16 +123,4 @@ pub(super) fn fuzz(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> 
     let mut command = workspace.cargo(&["test", "-q", "--locked", "--manifest-path", "fuzz/Cargo.toml"]);
     command.env("CARGO_TARGET_DIR", workspace.target.join("fuzz"));
     run(&mut command, "fuzz/README.md says what each target asserts")
-}
-
-/// For this machine the step would build in vain: a use of std compiles there.
-fn install_target(workspace: &Workspace, target: &str) -> Result<(), Failure> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let mut command = workspace.program(rustc);
-    command.args(["--print", "target-libdir", "--target", target]).stderr(Stdio::null());
-    if capture(&mut command).is_ok_and(|folder| Path::new(folder.trim()).is_dir()) {
-        return Ok(());
-    }
-    let remedy = "install Rust's standard library for that target, or leave the step out: --skip targets";
-    run(workspace.program("rustup").args(["target", "add", target]), remedy)
 }

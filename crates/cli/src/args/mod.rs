@@ -15,6 +15,17 @@ use value::{ColorArg, PolicyArg, cpus, identities, question, short_span, span, t
 /// Kernel buffer per CPU of a live recording, unless more is needed.
 pub(crate) const DEFAULT_BUFFER_KIB: u32 = 4096;
 
+/// Of which commit, for which machines, and how it was built: what a report of a defect needs.
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit:  ",
+    env!("QUIETCORE_COMMIT"),
+    "\ntarget:  ",
+    env!("QUIETCORE_TARGET"),
+    "\nprofile: ",
+    env!("QUIETCORE_PROFILE"),
+);
+
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine; 1 what was checked does not hold (--help of a command says
 what that is); 2 an error; 130 interrupted. No command writes a kernel setting:
@@ -50,6 +61,12 @@ Exit codes: 0 every line agrees with the wheel; 1 at least one does not (--exit-
 const WHATIF_EXIT_CODES: &str = "\
 Exit codes: 0 the question was answered; 2 an error.";
 
+const COMPLETIONS_NOTES: &str = "\
+Where shells look for it:
+  bash   quietcore completions bash > ~/.local/share/bash-completion/completions/quietcore
+  fish   quietcore completions fish > ~/.config/fish/completions/quietcore.fish
+  zsh    quietcore completions zsh > FOLDER/_quietcore, a folder of $fpath";
+
 /// The page of `quietcore --help`: commands by what a person wants, 80 columns.
 const PAGE: &str = "\
 {about-with-newline}
@@ -80,6 +97,10 @@ Packets:
   netem           Delay, lose and queue packets of real programs, in user space
   tc              Say to a running netem what tc would say to the kernel
 
+Set it up:
+  man             Write the manual pages of all commands into a folder
+  completions     Print what makes bash, zsh or fish complete what is typed
+
 Options:
 {options}
 
@@ -87,7 +108,7 @@ Options:
 
 /// Who disturbed which CPU, armed where, why it ran there, and what to change
 #[derive(Debug, Parser)]
-#[command(name = "quietcore", version, help_template = PAGE, after_help = EXIT_CODES)]
+#[command(name = "quietcore", version, long_version = VERSION, help_template = PAGE, after_help = EXIT_CODES)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -127,6 +148,10 @@ pub(crate) enum CliVerb {
     Tc(crate::tc::TcArgs),
     /// Print a recording as text (decompresses; `-` reads standard input)
     Cat(CatArgs),
+    /// Write the manual pages of all commands into a folder
+    Man(ManArgs),
+    /// Print what makes a shell complete commands and options
+    Completions(CompletionsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -366,4 +391,19 @@ mod tests {
             assert!(error.to_string().contains(&format!("'{meant}'")), "{error}");
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Where the pages go, as /usr/local/share/man/man1; those of these names that are there are replaced
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_NOTES)]
+pub(crate) struct CompletionsArgs {
+    /// bash, elvish, fish, powershell or zsh
+    #[arg(value_name = "SHELL", hide_possible_values = true)]
+    pub(crate) shell: clap_complete::Shell,
 }
