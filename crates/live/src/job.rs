@@ -6,6 +6,7 @@
 #![allow(unsafe_code, reason = "an expired timer is the first field of what its payload says")]
 
 use crate::payload::{Payload, PayloadKind, WakeEntry};
+use crate::stall::RunningCode;
 use crate::timer::DueCallback;
 use core::task::Waker;
 use quietcore_core::{TimerKind, TimerName, TimerRef};
@@ -29,6 +30,18 @@ impl Job {
                 unreachable!("this world keeps no timers in the machine's store")
             }
         }
+    }
+
+    /// What a timer that is pending will run; of futures only that they are. Under the lock of its base.
+    pub(crate) fn of_pending(payload: Payload, name: TimerName<Payload>) -> RunningCode {
+        let address = match (payload.kind(), name) {
+            (PayloadKind::Wake, _) => return RunningCode::WAKERS,
+            (_, TimerName::Timer(timer)) => timer.as_ptr().cast(),
+            (_, TimerName::Exact(timer)) => timer.as_ptr().cast(),
+            (_, TimerName::Id(_) | TimerName::ExactId(_)) => unreachable!("see `take`"),
+        };
+        // SAFETY: as in `of`.
+        unsafe { DueCallback::pending(address, payload.kind()) }
     }
 
     #[inline]

@@ -10,7 +10,8 @@ use crate::workspace::{Failure, Workspace, install_target, run};
 const BARE_TARGETS: [&str; 2] = ["x86_64-unknown-none", "thumbv7em-none-eabi"];
 
 /// Other systems and processors, and what must compile there: of `ci --all`.
-const OTHER_TARGETS: [(&str, &[&str]); 4] = [
+const OTHER_TARGETS: [(&str, &[&str]); 5] = [
+    ("x86_64-unknown-linux-musl", &["quietcore", "quietcore-ffi"]),
     ("i686-unknown-linux-gnu", &["quietcore", "quietcore-ffi"]),
     ("armv7-unknown-linux-gnueabihf", &["quietcore", "quietcore-ffi"]),
     ("x86_64-pc-windows-gnu", &EVERYWHERE),

@@ -170,6 +170,18 @@ impl<T: Copy> Base<T> {
         self.runner = None;
     }
 
+    /// Every timer that is pending, in a queue or on a record.
+    fn for_each_pending(&self, mut each: impl FnMut(&Run<T>)) {
+        let mut told = 0;
+        let mut tell = |due: Due<T>| {
+            told += 1;
+            each(&Run::of(due, due.shared().word.load()));
+        };
+        self.runs.waiting().for_each(&mut tell);
+        self.queues.for_each_pending(&mut tell);
+        debug_assert_eq!(told, self.pending, "a pending timer of {} is somewhere", self.id);
+    }
+
     /// Takes out a timer that is still pending, in a queue or on a record, and what `take` made of it.
     fn end_pending<R>(&mut self, take: impl FnOnce(&Run<T>) -> R) -> Option<R> {
         assert!(self.is_closed(), "what ends in {} could be armed again", self.id);
@@ -187,14 +199,11 @@ impl<T: Copy> Base<T> {
     /// free it when this returns.
     #[inline]
     fn let_go<R>(due: Due<T>, take: impl FnOnce(&Run<T>) -> R) -> R {
-        let shared = due.shared();
-        let word = shared.word.load();
-        let is_detached = word.has(TimerWord::DETACHED);
-        let run = Run { payload: shared.payload, number: shared.number(), due, is_detached };
-        let taken = take(&run);
+        let word = due.shared().word.load();
+        let taken = take(&Run::of(due, word));
         // The last access to the timer: a callback may end it; of a detached one its owner, once it sees
         // this. Model: `base::models::taken_before_it_is_idle`.
-        shared.word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));
+        due.shared().word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));
         taken
     }
 
@@ -315,6 +324,15 @@ struct Run<T> {
     is_detached: bool,
 }
 
+impl<T: Copy> Run<T> {
+    #[inline(always)]
+    fn of(due: Due<T>, word: TimerWord) -> Self {
+        let shared = due.shared();
+        let is_detached = word.has(TimerWord::DETACHED);
+        Self { payload: shared.payload, number: shared.number(), due, is_detached }
+    }
+}
+
 impl<L: RawLock, T: Copy> Bases<L, T> {
     /// Collects what is due and takes the token, for `runner`; `None` when there is nothing to run or
     /// the token is out.
@@ -357,6 +375,13 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     ) -> (u32, ExpiryChange) {
         let take = |run: &Run<T>| take(run.payload, self.name(run), run.due.expires(self.length));
         self.lock(token.base, context.own_cpu()).pop_detached(token, room, take)
+    }
+
+    /// Calls `each` with every timer that is pending in the base `id`, and the moment that it is armed for,
+    /// under the lock.
+    pub(crate) fn for_each_pending(&self, id: BaseId, mut each: impl FnMut(T, TimerName<T>, Nanos)) {
+        let tell = |run: &Run<T>| each(run.payload, self.name(run), run.due.expires(self.length));
+        self.lock(id, None).for_each_pending(tell);
     }
 
     /// Takes out a timer that is still pending in the base `id`, which was closed, and what `take` made of it

@@ -201,6 +201,19 @@ impl<T> BaseQueues<T> {
         Some(Due::Exact(ExactRef::from_node(node), expiry))
     }
 
+    /// Every timer that is in a queue, collected or not.
+    pub(super) fn for_each_pending(&self, mut each: impl FnMut(Due<T>)) {
+        for queue in [&self.due, &self.exact] {
+            queue.for_each_pending(|node| {
+                let timer = ExactRef::from_node(node);
+                if let Some(expiry) = timer.links().expiry() {
+                    each(Due::Exact(timer, expiry));
+                }
+            });
+        }
+        self.wheel.for_each_pending(|node| each(Self::handed_out(node)));
+    }
+
     /// Asserts W1 to W5 of the queues.
     pub(super) fn check(&self) {
         self.wheel.check();

@@ -19,6 +19,7 @@ mod cpu_flags;
 mod end;
 mod idle;
 mod name;
+mod pending;
 mod publish;
 mod settings;
 mod stall;

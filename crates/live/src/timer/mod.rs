@@ -14,6 +14,7 @@
 //! many.rs      arms of many at once
 //! wait.rs      waiting for the end of a run   run.rs    a run
 //! options.rs   what is fixed                  sync.rs   words
+//! pending.rs   what is armed, to look at
 //! ```
 //!
 //! Invariant: a timer whose last handle was dropped is not armed again. Source: Linux 6.12,
@@ -24,6 +25,7 @@ mod callback;
 mod ends;
 mod many;
 mod options;
+mod pending;
 mod raw;
 mod rearm;
 mod run;
@@ -35,6 +37,7 @@ mod wait;
 pub use callback::TimerHandle;
 pub(crate) use ends::{RunEnds, RunKind, RunScope};
 pub use options::{Precision, TimerOptions};
+pub use pending::PendingTimers;
 pub use quietcore_core::Cancelled;
 pub use quietcore_core::place::{ExactPolicy, Policy};
 pub(crate) use raw::DueCallback;

@@ -273,6 +273,23 @@ impl TimerPtr {
         unsafe { self.0.cast().as_ref() }
     }
 
+    /// What a run of it runs.
+    ///
+    /// # Safety
+    /// The timer is of [`PayloadKind::Counted`] if `is_counted`.
+    #[inline]
+    unsafe fn code(&self, is_counted: bool) -> RunningCode {
+        let (callback, location) = if is_counted {
+            // SAFETY: the caller's promise.
+            let header = unsafe { self.header() };
+            (&header.vtable.callback, header.arm_location.load())
+        } else {
+            (&Callback::RAW, None)
+        };
+        let (subject, function) = (self.0.as_ptr() as usize, self.timer().run as usize);
+        RunningCode { callback, subject, function, location }
+    }
+
     #[inline]
     fn is_counted(self) -> bool {
         self.timer().payload().kind() == PayloadKind::Counted
@@ -365,15 +382,17 @@ impl DueCallback {
     /// What a lane says that it runs.
     #[inline]
     pub(crate) fn running(&self) -> RunningCode {
-        let (callback, arm_location) = if self.is_counted {
-            // SAFETY: it is counted, and `begin` took a count.
-            let header = unsafe { self.timer.header() };
-            (&header.vtable.callback, header.arm_location.load())
-        } else {
-            (&Callback::RAW, None)
-        };
-        let (subject, function) = (self.timer.0.as_ptr() as usize, self.timer.timer().run as usize);
-        RunningCode { callback, subject, function, location: arm_location }
+        // SAFETY: if it is counted, `begin` took a count.
+        unsafe { self.timer.code(self.is_counted) }
+    }
+
+    /// What a timer will run that is pending.
+    ///
+    /// # Safety
+    /// As for [`begin`](Self::begin).
+    pub(crate) unsafe fn pending(timer: NonNull<RawTimer>, kind: PayloadKind) -> RunningCode {
+        // SAFETY: where it is pending, and the lock of its base is held, its memory is there.
+        unsafe { TimerPtr(timer).code(kind == PayloadKind::Counted) }
     }
 
     /// Calls the function. A panic of it passes through.

@@ -38,6 +38,12 @@ impl<R: Copy + PartialEq> Forest<R> {
         Self { roots: [const { None }; RANKS], occupied: 0 }
     }
 
+    /// The trees that there are.
+    pub(super) fn roots_in_use(&self) -> impl Iterator<Item = R> {
+        let is_used = |(rank, _): &(usize, &Option<R>)| self.occupied >> rank & 1 != 0;
+        self.roots.iter().enumerate().filter(is_used).filter_map(|(_, root)| *root)
+    }
+
     /// The number of children, which is the rank of a full node.
     pub(super) fn full_rank(nodes: &impl ExactNodes<Ref = R>, node: R) -> u32 {
         nodes.exact_links(node).child.get().map_or(0, |child| nodes.exact_links(child).rank() + 1)

@@ -126,6 +126,23 @@ impl<N: ExactNodes> ExactQueue<N> {
         self.first.map(|first| self.nodes.exact_links(first).expiry().hard)
     }
 
+    /// Calls `each` with every pending timer, in no order that means anything. For debugging and counts.
+    /// Cost: a step per timer; the walk goes as deep as the queue's trees, which is O(log n).
+    pub fn for_each_pending(&self, mut each: impl FnMut(N::Ref)) {
+        for root in self.forest.roots_in_use() {
+            self.walk_tree(root, &mut each);
+        }
+    }
+
+    fn walk_tree(&self, parent: N::Ref, each: &mut impl FnMut(N::Ref)) {
+        each(parent);
+        let mut child = self.nodes.exact_links(parent).child.get();
+        while let Some(node) = child {
+            child = self.nodes.exact_links(node).next.get();
+            self.walk_tree(node, each);
+        }
+    }
+
     /// Takes the first timer out if its soft expiry has come by `now`; `None` otherwise, even if a later
     /// timer's has: it waits for its turn. Cost: O(log n).
     #[inline]

@@ -21,6 +21,7 @@
 
 mod check;
 mod expire;
+mod walk;
 
 use crate::list::{NodeList, unlink};
 use crate::node::WheelNodes;

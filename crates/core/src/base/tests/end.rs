@@ -22,9 +22,19 @@ fn end_all(bases: &TestBases) -> Vec<u32> {
     ended
 }
 
-/// Goal: whatever a timer waits in, it ends, once, and is idle then. Method: timers in the wheel, collected,
-/// and due or armed again while they run, of ticks and exact, also on a base that was adopted and by a run
-/// that ends after the close; then all runs end.
+/// The payloads of all that is pending, in order.
+fn pending(bases: &TestBases) -> Vec<u32> {
+    let mut pending = Vec::new();
+    for id in every_base(2) {
+        bases.for_each_pending(id, |payload, _, _| pending.push(payload));
+    }
+    pending.sort_unstable();
+    pending
+}
+
+/// Goal: whatever a timer waits in, it is seen, it ends, once, and is idle then. Method: timers in the wheel,
+/// collected, and due or armed again while they run, of ticks and exact, also on a base that was adopted and
+/// by a run that ends after the close; then all runs end.
 #[test]
 fn everything_that_is_pending_ends() {
     let mut bases = bases(2);
@@ -61,8 +71,10 @@ fn everything_that_is_pending_ends() {
     assert!(bases.lock(global(0), None).collect(Nanos(8 * TICK)));
     bases.check();
 
+    assert_eq!(pending(&bases), [0, 1, 2, 4, 5, 6, 7, 8]);
     close(&bases);
     assert_eq!(end_all(&bases), [0, 1, 2, 4, 5, 6, 7, 8]);
+    assert_eq!(pending(&bases), []);
     assert!(timers.iter().all(|timer| !timer.is_pending()) && exact.iter().all(|timer| !timer.is_pending()));
     for run in runs {
         assert!(bases.finish(run, at(9)).token.is_none());

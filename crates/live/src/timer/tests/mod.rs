@@ -5,6 +5,7 @@ mod lanes;
 mod late_ends;
 mod many;
 mod moments;
+mod pending;
 mod threads;
 
 use super::{CallbackTimer, Precision, Run, TimerHandle, TimerOptions, WouldBlock};
