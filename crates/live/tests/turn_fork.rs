@@ -11,6 +11,7 @@ use quietcore_live::softirq::{SoftirqRun, Vector, VectorSet};
 use quietcore_live::task::WorkOptions;
 use quietcore_live::time::{Instant, sleep_until};
 use quietcore_live::timer::{CallbackTimer, Cancelled};
+use quietcore_live::virtual_time::{IdleOutcome, Participate, TimeError, block_on};
 use quietcore_live::{
     Cpu, CpuId, CpuSet, Machine, MachineBuilder, Nanos, Precision, TimerHandle, TimerOptions,
 };
@@ -19,7 +20,7 @@ use std::future::{self, Future};
 use std::pin::pin;
 use std::process;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
@@ -556,7 +557,8 @@ fn timers_of_the_parent_are_idle_in_a_child() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let machine = Machine::start().expect("threads and timers can be had");
     let pending = machine.timer(TimerOptions::new(), |_| exit(RAN));
-    pending.arm_after(1_000_000 * MILLI).expect("it runs");
+    let far = Nanos(machine.now().0 + 1_000_000_000_000);
+    pending.arm_periodic(far, MILLI).expect("it runs");
     let (sender, forked) = channel();
     let same = pending.clone();
     let forking = machine.timer(TimerOptions::new(), move |run| {
@@ -572,6 +574,7 @@ fn timers_of_the_parent_are_idle_in_a_child() {
                 && timer.try_cancel() == Cancelled::Idle
                 && timer.cancel_sync() == Ok(false)
                 && !timer.shutdown()
+                && timer.period().is_none()
         };
         exit(if is_idle(run.timer()) && is_idle(&same) { WELL } else { RAN });
     });
@@ -581,4 +584,55 @@ fn timers_of_the_parent_are_idle_in_a_child() {
     assert_eq!(state.outcome(0), Some(WELL));
     assert!(pending.cancel(), "the parent's is pending still");
     machine.shutdown();
+}
+
+/// One that is asked for its backlog, under the lock of time, and answers when it is told to.
+struct Asked(Mutex<Sender<()>>, Mutex<Receiver<()>>);
+
+impl Participate for Asked {
+    fn has_backlog(&self) -> bool {
+        self.0.lock().expect("no panic").send(()).expect("the test waits");
+        self.1.lock().expect("no panic").recv().is_ok()
+    }
+
+    fn look_again(&self) {}
+}
+
+/// Goal: in a child time that is paused is the parent's: who takes part there waits for no lock, and it is not
+/// moved. Method: another thread holds the lock of time at the fork; the child does what can be done to time,
+/// and blocks on a future.
+#[test]
+fn paused_time_is_not_a_childs() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = Machine::builder().virtual_time().start().expect("threads and timers can be had");
+    machine.pause().expect("it can be paused");
+    let ((sender, asked), (answer, receiver)) = (channel(), channel());
+    let participant = machine.participate(Arc::new(Asked(Mutex::new(sender), Mutex::new(receiver))));
+    let idle = thread::spawn(move || (participant.idle(), participant));
+    asked.recv().expect("it is asked");
+    let child = || {
+        let (hold, other) = (machine.hold(), machine.participate(Arc::new(Nothing)));
+        other.wake();
+        let (begun, idle) = (other.begin(), other.idle());
+        drop((hold, other));
+        let refused = [machine.pause(), machine.resume(), machine.advance(MILLI)];
+        let _entered = machine.enter();
+        let answer = block_on(async { 42 });
+        if (begun, idle, answer) != (true, IdleOutcome::Wait, 42) || refused != [Err(TimeError::Refused); 3] {
+            exit(RAN);
+        }
+    };
+    let outcome = in_a_child(child);
+    answer.send(()).expect("it waits");
+    let (idle, participant) = idle.join().expect("no panic");
+    assert_eq!((outcome, idle), (Some(WELL), IdleOutcome::Wait));
+    drop((answer, participant));
+    machine.shutdown();
+}
+
+/// Takes part, and is never asked.
+struct Nothing;
+
+impl Participate for Nothing {
+    fn look_again(&self) {}
 }

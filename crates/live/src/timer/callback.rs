@@ -211,7 +211,9 @@ impl CallbackTimer {
     /// a lock.
     #[must_use]
     pub fn period(&self) -> Option<Duration> {
-        self.0.timer().rearm.period().map(|length| Duration::from_nanos(length.0))
+        // In a forked child the lock may be taken for ever, and every timer is idle.
+        let length = if self.machine().is_forked() { None } else { self.0.timer().rearm.period() };
+        length.map(|length| Duration::from_nanos(length.0))
     }
 
     /// Whether a run of it has begun and not ended. Cost: a lock.

@@ -15,24 +15,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 use std::thread::{self, Thread};
 
-/// The waker of the thread that polls the wrapped future.
+/// The waker of the thread that polls the wrapped future. Counted: to clone and to drop it is user code, and
+/// happens when the lock is not held.
 #[derive(Default)]
-pub(super) struct Outside(Mutex<Option<Waker>>);
+pub(super) struct Outside(Mutex<Option<Arc<Waker>>>);
 
 impl Outside {
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<Waker>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn set(&self, waker: &Waker) {
-        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !slot.as_ref().is_some_and(|old| old.will_wake(waker)) {
-            *slot = Some(waker.clone());
+        if self.slot().as_ref().is_some_and(|old| old.will_wake(waker)) {
+            return;
         }
+        let waker = Arc::new(waker.clone());
+        let before = self.slot().replace(waker);
+        drop(before);
     }
 }
 
 impl Participate for Outside {
     fn look_again(&self) {
-        let waker = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let waker = self.slot().clone();
         if let Some(waker) = waker {
-            waker.wake();
+            waker.wake_by_ref();
         }
     }
 }
@@ -136,5 +143,48 @@ fn park_on<F: Future>(future: F) -> F::Output {
             return output;
         }
         thread::park();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Outside, Participate, Waker};
+    use std::sync::{Arc, Mutex};
+    use std::task::Wake;
+
+    /// A waker that looks, when it is woken and dropped, whether the place of the next one is free.
+    struct Looks(Arc<Outside>, Arc<Mutex<Vec<bool>>>);
+
+    impl Looks {
+        fn look(&self) {
+            self.1.lock().expect("no panic").push(self.0.0.try_lock().is_ok());
+        }
+    }
+
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {
+            self.look();
+        }
+    }
+
+    impl Drop for Looks {
+        fn drop(&mut self) {
+            self.look();
+        }
+    }
+
+    /// Goal: what an executor does when its waker is woken or dropped may ask the wrapped future to look: no
+    /// lock is held. Method: a waker that is kept, woken, and replaced.
+    #[test]
+    fn the_waker_outside_is_dropped_without_the_lock() {
+        let (outside, seen) = (Arc::new(Outside::default()), Arc::default());
+        let waker = Waker::from(Arc::new(Looks(Arc::clone(&outside), Arc::clone(&seen))));
+        outside.set(&waker);
+        outside.set(&waker);
+        drop(waker);
+        assert!(seen.lock().expect("no panic").is_empty(), "it is kept");
+        outside.look_again();
+        outside.set(Waker::noop());
+        assert_eq!(*seen.lock().expect("no panic"), [true, true]);
     }
 }

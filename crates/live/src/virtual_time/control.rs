@@ -24,16 +24,19 @@ impl Machine {
         self.clock.is_paused()
     }
 
-    /// Takes part in this machine's time.
+    /// Takes part in this machine's time; not in a forked child.
     pub fn participate(&'static self, how: Arc<dyn Participate>) -> Participant {
-        let number = self.virtual_time.lock().join(how);
+        // In a forked child the lock may be taken for ever, and the number is not used.
+        let number = if self.is_forked() { 0 } else { self.virtual_time.lock().join(how) };
         Participant { machine: self, number }
     }
 
     /// Keeps paused time from moving by itself, for work that no participant knows of: a thread
     /// that computes, a process that was started, a thread that is about to take part.
     pub fn hold(&'static self) -> Hold {
-        self.virtual_time.lock().holds += 1;
+        if !self.is_forked() {
+            self.virtual_time.lock().holds += 1;
+        }
         Hold { machine: self }
     }
 
@@ -60,7 +63,7 @@ impl Machine {
     /// Lets time go on, from where it stands.
     ///
     /// # Errors
-    /// When time is not paused.
+    /// When time is not paused, or this process is a forked child.
     pub fn resume(&'static self) -> Result<(), TimeError> {
         self.while_nobody_runs(|| {
             if !self.clock.is_paused() {
@@ -79,7 +82,7 @@ impl Machine {
     /// after it.
     ///
     /// # Errors
-    /// When time is not paused, or would leave its range.
+    /// When time is not paused, or would leave its range, or this process is a forked child.
     pub fn advance(&'static self, duration: Duration) -> Result<(), TimeError> {
         let step = u64::try_from(duration.as_nanos()).map_err(|_| TimeError::TooFar)?;
         self.while_nobody_runs(|| {

@@ -5,7 +5,8 @@
 #[non_exhaustive]
 pub enum TimeError {
     /// The machine was not started with
-    /// [`MachineBuilder::virtual_time`](crate::MachineBuilder::virtual_time), or was shut down.
+    /// [`MachineBuilder::virtual_time`](crate::MachineBuilder::virtual_time), or was shut down, or
+    /// is a forked parent's.
     #[error("time can be paused only on a machine that was started with `MachineBuilder::virtual_time`")]
     Refused,
     /// Time is paused already.

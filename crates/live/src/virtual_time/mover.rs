@@ -39,6 +39,10 @@ impl TimerRunner {
 
 impl Drop for TimerRunner {
     fn drop(&mut self) {
+        if self.0.is_forked() {
+            // A child that something due has forked: the lock may be taken there for ever.
+            return;
+        }
         let mut state = self.0.virtual_time.lock();
         state.runner = None;
         self.0.virtual_time.done.notify_all();
@@ -52,6 +56,10 @@ impl Machine {
         &'static self,
         change: impl FnOnce() -> Result<(), TimeError>,
     ) -> Result<(), TimeError> {
+        if self.is_forked() {
+            // Who runs timers there is no thread of this process.
+            return Err(TimeError::Refused);
+        }
         let Some(_running) = TimerRunner::wait(self) else { return change() };
         change()?;
         if self.clock.is_paused() {

@@ -25,6 +25,12 @@ impl VirtualTime {
     pub(super) fn lock(&self) -> MutexGuard<'_, TimeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether no thread holds that lock.
+    #[cfg(test)]
+    pub(super) fn is_free(&self) -> bool {
+        self.state.try_lock().is_ok()
+    }
 }
 
 /// Whether a machine's time may be paused.

@@ -6,7 +6,8 @@ use core::fmt;
 use std::sync::Arc;
 use std::thread::ThreadId;
 
-/// How the machine reaches a thread that takes part in time.
+/// How the machine reaches a thread that takes part in time. Dropped with the participant, when no lock is
+/// held.
 pub trait Participate: Send + Sync {
     /// Whether work waits that no thread has taken up yet, although every thread is idle: a queue that other
     /// threads push to. Called under a lock: it must return at once and call no machine. Any thread.
@@ -68,10 +69,12 @@ impl TimeState {
         self.members.len() - 1
     }
 
-    pub(super) fn leave(&mut self, number: usize) {
-        if self.members[number].take().is_some_and(|member| member.activity == Activity::Busy) {
-            self.busy -= 1;
-        }
+    /// Returns what reached the member: its owner's code, to be dropped when the lock is not held.
+    #[must_use = "its destructor may call the machine"]
+    pub(super) fn leave(&mut self, number: usize) -> Option<Arc<dyn Participate>> {
+        let Member { how, activity, .. } = self.members[number].take()?;
+        self.busy -= usize::from(activity == Activity::Busy);
+        Some(how)
     }
 
     pub(super) fn wake(&mut self, number: usize) {

@@ -369,3 +369,31 @@ fn the_current_machine_is_paused_and_resumed() {
     drop(entered);
     machine.shutdown();
 }
+
+/// A side that looks, when it is dropped, whether the lock of time is free.
+struct Leaves(&'static Machine, Arc<Mutex<Vec<bool>>>);
+
+impl Participate for Leaves {
+    fn look_again(&self) {}
+}
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        self.1.lock().expect("no panic").push(self.0.virtual_time.is_free());
+    }
+}
+
+/// Goal: what reached a participant may call the machine when it is dropped: no lock is held. Method: one
+/// that is dropped with its participant, which was busy, and another one that takes its place.
+#[test]
+fn what_reached_a_participant_is_dropped_without_the_lock() {
+    let paused = Paused::start();
+    let seen = Arc::default();
+    for count in 1..3 {
+        let participant = paused.0.participate(Arc::new(Leaves(paused.0, Arc::clone(&seen))));
+        participant.wake();
+        assert_eq!((participant.number, seen.lock().expect("no panic").len()), (0, count - 1));
+        drop(participant);
+        assert_eq!(*seen.lock().expect("no panic"), vec![true; count]);
+    }
+}
