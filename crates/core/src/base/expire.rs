@@ -168,6 +168,8 @@ impl<T: Copy> Base<T> {
     pub(crate) fn close(&mut self) {
         self.takes = Takes::Nothing;
         self.runner = None;
+        // What was its business is due again, for those who look at the base.
+        self.renew();
     }
 
     /// Every timer that is pending, in a queue or on a record.

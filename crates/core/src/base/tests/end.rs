@@ -141,3 +141,23 @@ fn closed_bases_exchange_nothing() {
     assert_eq!(end_all(&bases), [0, 1]);
     bases.check();
 }
+
+/// Goal: what a runner had taken is due again when its base is closed: a base says at each moment when it is
+/// due. Method: a base whose token is out, with two timers left.
+#[test]
+fn a_base_says_when_it_is_due_after_the_close() {
+    let mut bases = bases(2);
+    for payload in 0..3 {
+        let (_, timer) = add(&mut bases, payload);
+        let _ = bases.arm_tick(timer, Tick(1), global(0), at(0));
+    }
+    let token = bases.collect_and_take(global(0), CpuId(0), at(2)).expect("they are due");
+    let run = bases.pop(&token, at(2)).expired.expect("the first");
+    assert_eq!(bases.next_expiry(global(0)), None, "the rest is the runner's");
+    close(&bases);
+    bases.check();
+    assert!(bases.next_expiry(global(0)).is_some_and(|due| due <= Nanos(2 * TICK)));
+    assert!(bases.finish(run, at(2)).token.is_none());
+    assert_eq!(end_all(&bases).len(), 2);
+    bases.check();
+}
