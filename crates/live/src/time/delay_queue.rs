@@ -286,9 +286,10 @@ impl<T> DelayQueue<T> {
         if self.is_empty() {
             return;
         }
+        // First: the destructor of a value may panic, and then the others stay, with keys and a sleep.
+        while self.timers_mut().next_expired(u64::MAX).is_some() {}
         self.moved.clear();
         self.delay = None;
-        while self.timers_mut().next_expired(u64::MAX).is_some() {}
         self.wake();
     }
 
@@ -393,6 +394,7 @@ impl<T> Stream for DelayQueue<T> {
 mod tests {
     use super::DelayQueue;
     use crate::time::{Duration, Instant};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// Goal: a key of an earlier epoch is looked up as long as its value is there, and no longer: nothing is
     /// kept of it. Method: after a compaction of three values one is removed, and the others are cleared.
@@ -407,5 +409,38 @@ mod tests {
         assert_eq!(queue.moved.len(), 2);
         queue.clear();
         assert!(queue.moved.is_empty());
+    }
+
+    /// Panics when it is dropped, if it is to.
+    #[derive(Debug)]
+    struct Value(bool);
+
+    impl Drop for Value {
+        fn drop(&mut self) {
+            assert!(!self.0, "on purpose");
+        }
+    }
+
+    /// Goal: when the destructor of a value panics what was not dropped yet is there still, by its key. Method:
+    /// the first of three values of an earlier epoch does, in a queue that is cleared; then it is cleared
+    /// again.
+    #[test]
+    fn a_destructor_that_panics_takes_no_other_along() {
+        let mut queue = DelayQueue::new();
+        let start = Instant::now();
+        let [first, second, last] = [1, 2, 3].map(|number| {
+            let deadline = start + Duration::from_secs(60 * number);
+            (queue.insert_at(Value(number == 1), deadline), deadline)
+        });
+        queue.compact();
+        let cleared = catch_unwind(AssertUnwindSafe(|| queue.clear()));
+        assert!(cleared.is_err());
+        assert_eq!(
+            (queue.len(), queue.peek(), queue.try_remove(&first.0).is_none()),
+            (2, Some(second.0), true)
+        );
+        assert_eq!([second, last].map(|(key, _)| queue.deadline(&key)), [second.1, last.1]);
+        queue.clear();
+        assert!(queue.is_empty() && queue.moved.is_empty() && queue.try_remove(&last.0).is_none());
     }
 }
