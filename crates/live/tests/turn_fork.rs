@@ -598,9 +598,9 @@ impl Participate for Asked {
     fn look_again(&self) {}
 }
 
-/// Goal: in a child time that is paused is the parent's: who takes part there waits for no lock, and it is not
-/// moved. Method: another thread holds the lock of time at the fork; the child does what can be done to time,
-/// and blocks on a future.
+/// Goal: in a child paused time is the parent's: who takes part there waits for no lock, and it is not moved.
+/// Method: another thread holds the lock of time at the fork; the child does what can be done to time, and
+/// blocks on a future.
 #[test]
 fn paused_time_is_not_a_childs() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

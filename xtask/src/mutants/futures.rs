@@ -141,4 +141,15 @@ pub(super) const FUTURES: &[Mutant] = &[
         {",
         killers: &[Killer::Test(Suite::Futures, "timeout::the_future_comes_first")],
     },
+    Mutant {
+        name: "panic-leaves-stale-keys",
+        rule: "the keys of a queue hold as long as its values are there",
+        file: "crates/live/src/time/delay_queue.rs",
+        right: "        while self.timers_mut().next_expired(u64::MAX).is_some() {}\n        self.moved.clear();\n",
+        wrong: "        self.moved.clear();\n        while self.timers_mut().next_expired(u64::MAX).is_some() {}\n",
+        killers: &[Killer::Test(
+            Suite::LiveUnits,
+            "time::delay_queue::tests::a_destructor_that_panics_takes_no_other_along",
+        )],
+    },
 ];

@@ -421,9 +421,9 @@ mod tests {
         }
     }
 
-    /// Goal: when the destructor of a value panics what was not dropped yet is there still, by its key. Method:
-    /// the first of three values of an earlier epoch does, in a queue that is cleared; then it is cleared
-    /// again.
+    /// Goal: when the destructor of a value panics what was not dropped yet is there still, by its key.
+    /// Method: the first of three values of an earlier epoch does, in a queue that is cleared; then it is
+    /// cleared again.
     #[test]
     fn a_destructor_that_panics_takes_no_other_along() {
         let mut queue = DelayQueue::new();
