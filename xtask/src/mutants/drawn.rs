@@ -129,8 +129,8 @@ pub(super) const DRAWN: &[Mutant] = &[
         name: "moved-and-not-looked",
         rule: "a participant that moved time is busy before another one may",
         file: "crates/live/src/virtual_time/participant.rs",
-        right: "        let _running = TimerRunner::begin(machine, state);\n        if !machine.move_to_next() {\n            return IdleOutcome::Wait;\n        }\n",
-        wrong: "        let running = TimerRunner::begin(machine, state);\n        if !machine.move_to_next() {\n            return IdleOutcome::Wait;\n        }\n        drop(running);\n",
+        right: "        let _running = TimerRunner::begin(machine, state);\n        // What ran may have forked this child.\n        if !machine.move_to_next() || machine.is_forked() {\n            return IdleOutcome::Wait;\n        }\n",
+        wrong: "        let running = TimerRunner::begin(machine, state);\n        // What ran may have forked this child.\n        if !machine.move_to_next() || machine.is_forked() {\n            return IdleOutcome::Wait;\n        }\n        drop(running);\n",
         killers: &[Test(
             LiveUnits,
             "virtual_time::tests::participants::none_is_asked_beside_one_that_moved_time",

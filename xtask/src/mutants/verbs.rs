@@ -326,8 +326,8 @@ pub(super) const VERBS: &[Mutant] = &[
         name: "attended-keeps-first-waker",
         rule: "a future that takes part is woken where it was polled last",
         file: "crates/live/src/virtual_time/attend.rs",
-        right: "if !slot.as_ref().is_some_and(|old| old.will_wake(waker)) {",
-        wrong: "if slot.is_none() {",
+        right: "if self.slot().as_ref().is_some_and(|old| old.will_wake(waker)) {",
+        wrong: "if self.slot().is_some() {",
         killers: &[Test(LiveUnits, "virtual_time::tests::participants::an_attended_future_may_move")],
     },
     Mutant {
