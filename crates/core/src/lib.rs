@@ -37,7 +37,7 @@ pub use cpu::{CPU_LIMIT, CpuError, CpuId, CpuSet};
 pub use lock::{RawLock, SequentialLock};
 pub use machine::{
     AnyTimer, ArmFollowUp, ArmRefusal, Armed, At, Counters, CpuControlError, IdleDecision, IsolationReport,
-    Machine, MarkOutcome, Patience, Settings, Silence, StallPolicy, Turn,
+    Machine, MarkOutcome, Patience, Settings, Silence, StallPolicy, Turn, TurnBudget,
 };
 #[cfg(site)]
 pub use sync::script;

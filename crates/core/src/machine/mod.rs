@@ -31,7 +31,7 @@ pub use control::{CpuControlError, IsolationReport};
 pub use counters::{Counters, Silence};
 pub use idle::IdleDecision;
 pub use name::AnyTimer;
-pub use settings::Settings;
+pub use settings::{Settings, TurnBudget};
 pub use stall::{MarkOutcome, Patience, StallPolicy};
 pub use turn::{At, Turn};
 

@@ -17,12 +17,6 @@ use crate::tmigr::Pulled;
 use crate::{Actions, Context, CpuId, Nanos, RawLock};
 use alloc::collections::VecDeque;
 
-/// Timers per turn; the rest waits for the next one.
-const TIMER_BUDGET: u32 = 256;
-
-/// Longest turn, in ns.
-const TIME_BUDGET: Nanos = Nanos(2_000_000);
-
 /// Where a CPU is in its turn. A world keeps one per CPU, or per thread that runs timers for a CPU. What it
 /// has collected waits for it, so it is not dropped while it [has more](Self::has_more), but given back with
 /// [`Machine::abandon_turn`].
@@ -138,7 +132,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
             // the others would wait for ever.
             turn.tokens.rotate_left(1);
         }
-        (turn.started, turn.left, turn.remote_is_due) = (now, TIMER_BUDGET, self.is_pulling());
+        (turn.started, turn.left, turn.remote_is_due) = (now, self.settings.turn.timers(), self.is_pulling());
         for kind in BaseKind::ALL {
             let id = BaseId { cpu, kind };
             if self.bases.is_due(id, now) {
@@ -147,7 +141,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         }
     }
 
-    /// The next timer to run; `None` when nothing is left or the turn's budget (256 timers, 2 ms) is used:
+    /// The next timer to run; `None` when nothing is left or the turn's [budget](super::TurnBudget) is used:
     /// [`Turn::has_more`] tells. The caller runs it and then calls [`finish`](Self::finish).
     pub fn next_expired(
         &self,
@@ -171,7 +165,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         mut take: impl FnMut(T, TimerName<T>) -> R,
     ) -> Option<(ExpiredTimer<T>, R)> {
         let At { now, actions } = at;
-        while turn.left > 0 && now.since(turn.started) < TIME_BUDGET {
+        while turn.left > 0 && now.since(turn.started) < self.settings.turn.time() {
             let Some(token) = turn.tokens.front() else {
                 if !core::mem::take(&mut turn.remote_is_due) {
                     return None;
@@ -275,7 +269,7 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
         mut take: impl FnMut(T, TimerName<T>) -> R,
     ) -> Option<(ExpiredTimer<T>, R)> {
         let At { now, actions } = at;
-        let is_over = turn.left == 0 || now.since(turn.started) >= TIME_BUDGET;
+        let is_over = turn.left == 0 || now.since(turn.started) >= self.settings.turn.time();
         let Some(token) = turn.tokens.front().filter(|token| !is_over && token.base == expired.base()) else {
             self.finish(turn, expired, now, actions);
             return self.next_expired_with(turn, At { now, actions }, take);

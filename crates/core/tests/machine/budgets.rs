@@ -3,7 +3,7 @@
 use crate::scene::{Scene, ms};
 use crate::world::cpu;
 use quietcore_core::tmigr::CpuState;
-use quietcore_core::{At, Context, IdleDecision, MarkOutcome, TimerOptions};
+use quietcore_core::{At, Context, IdleDecision, MarkOutcome, Settings, TimerOptions, TurnBudget};
 
 /// Timers per turn.
 const BUDGET: usize = 256;
@@ -43,6 +43,24 @@ fn a_turn_ends_with_its_budget() {
         assert_eq!((ran, scene.turns[0].has_more()), (BUDGET, true), "way {way}");
         assert_eq!(scene.turn(0, 3).len(), 300 - BUDGET, "way {way}");
         assert!(!scene.turns[0].has_more());
+    }
+}
+
+/// Goal: a machine's own budget holds, of timers and of time, and a turn runs one timer whatever is asked for.
+/// Method: ten timers that are due, with budgets of timers; and of time, whose runs end at a later moment.
+#[test]
+fn a_budget_is_the_machines() {
+    for (timers, time, per_turn) in [(3, ms(9), 3), (0, ms(9), 1), (9, ms(2), 2), (9, ms(0), 1)] {
+        let turn = TurnBudget::new(timers, time);
+        let mut scene = Scene::new(1, Settings { turn, ..Settings::default() });
+        with_due(&mut scene, 0, 10, TimerOptions::new());
+        scene.machine.begin_turn(&mut scene.turns[0], ms(3));
+        let (mut ran, mut next) = (0, scene.next(0, 3));
+        while let Some(expired) = next {
+            ran += 1;
+            next = scene.finish_and_next(0, expired, 3 + ran);
+        }
+        assert_eq!((ran, scene.turns[0].has_more()), (per_turn, true), "{turn:?}");
     }
 }
 

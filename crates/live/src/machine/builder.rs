@@ -11,7 +11,7 @@ use core::time::Duration;
 use quietcore_core::place::{ExactPolicy, Exclusion, Policy};
 use quietcore_core::realtime::Awareness;
 use quietcore_core::softirq::{TimerRaise, Vector};
-use quietcore_core::{CpuSet, Nanos, StallPolicy, TickLength};
+use quietcore_core::{CpuSet, Nanos, StallPolicy, TickLength, TurnBudget};
 use std::sync::Arc;
 
 /// What happens when a callback or a waker panics.
@@ -51,7 +51,9 @@ pub struct MachineBuilder {
     pub(super) lanes: Option<CpuSet>,
     pub(super) lane_threads: Option<LaneThreads>,
     pub(super) spare_lanes: u16,
+    pub(super) nodes: Vec<CpuSet>,
     pub(super) tick: Duration,
+    pub(super) turn: TurnBudget,
     pub(super) stall: StallPolicy,
     pub(super) policy: Policy,
     pub(super) exact_policy: ExactPolicy,
@@ -76,7 +78,9 @@ impl Default for MachineBuilder {
             lanes: Some(CpuSet::new()),
             lane_threads: None,
             spare_lanes: 1,
+            nodes: Vec::new(),
             tick: Duration::from_millis(1),
+            turn: TurnBudget::default(),
             stall: StallPolicy::default(),
             policy: Policy::default(),
             exact_policy: ExactPolicy::default(),
@@ -152,6 +156,24 @@ impl MachineBuilder {
     #[must_use]
     pub const fn tick(mut self, tick: Duration) -> Self {
         self.tick = tick;
+        self
+    }
+
+    /// How much one turn of a CPU runs before its thread looks at everything else that it has to do (softirqs,
+    /// tasks, the program's own loop): `timers` at most, and none is begun `time` after the turn was. The rest
+    /// runs in the next turn, which comes at once. At least one timer. Default 256 timers, 2 ms.
+    #[must_use]
+    pub fn turn_budget(mut self, timers: u32, time: Duration) -> Self {
+        self.turn = TurnBudget::new(timers, Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
+        self
+    }
+
+    /// Which CPUs are near each other: the CPUs of node 0, of node 1 and so on; one in no list is on node 0.
+    /// Timers that are pulled, spare work and wake-ups stay on a node where they can. Default: the host's nodes,
+    /// caches and cores; this replaces all three, for hosts that hide them, and for tests.
+    #[must_use]
+    pub fn nodes(mut self, lists: impl IntoIterator<Item = CpuSet>) -> Self {
+        self.nodes = lists.into_iter().collect();
         self
     }
 

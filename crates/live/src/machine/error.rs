@@ -28,6 +28,9 @@ pub enum StartError {
     /// [`virtual_time`](crate::MachineBuilder::virtual_time) there can be none.
     #[error("a machine whose time can be paused has no lanes")]
     LanesInVirtualTime,
+    /// The lists of [`nodes`](crate::MachineBuilder::nodes) make no topology.
+    #[error("these nodes cannot be: {0}")]
+    Nodes(quietcore_core::topology::BuildError),
     /// Every CPU would be isolated.
     #[error("{0}")]
     Housekeeping(HousekeepingError),

@@ -23,8 +23,12 @@ pub(super) fn isolated() -> CpuSet {
     text.trim().parse().unwrap_or_default()
 }
 
-/// The topology of `cpus` and of `spares`, which are near no CPU.
-pub(super) fn topology(cpus: &CpuSet, spares: &CpuSet) -> Result<Topology, StartError> {
+/// The topology of `cpus` and of `spares`, which are near no CPU: the host's, unless `nodes` are given.
+pub(super) fn topology(cpus: &CpuSet, spares: &CpuSet, nodes: &[CpuSet]) -> Result<Topology, StartError> {
+    let count = spares.last().or(cpus.last()).map_or(1, |last| last.index() + 1) as u16;
+    if !nodes.is_empty() {
+        return Topology::builder(count).node_lists(nodes).build().map_err(StartError::Nodes);
+    }
     let possible = cpus.union(spares).to_string();
     // Lists of the host may name CPUs that this process may not use: those are passed over.
     let read = |file: &str| match file {
@@ -33,7 +37,6 @@ pub(super) fn topology(cpus: &CpuSet, spares: &CpuSet) -> Result<Topology, Start
     };
     Topology::read(read).or_else(|_| {
         // A container may show the files of another machine; then every CPU is as near as any other.
-        let count = spares.last().or(cpus.last()).map_or(1, |last| last.index() + 1);
-        Topology::builder(count as u16).build().map_err(|_| StartError::NoCpu)
+        Topology::builder(count).build().map_err(|_| StartError::NoCpu)
     })
 }

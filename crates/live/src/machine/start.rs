@@ -94,7 +94,7 @@ impl Machine {
         let count = if lane_set.is_empty() { 1 } else { builder.spare_lanes.max(1) };
         let spares = CpuSet::range(spare, count).map_err(|_| StartError::NoCpu)?;
         let settings = Self::settings(builder, &cpus)?;
-        let topology = host::topology(&cpus, &spares)?;
+        let topology = host::topology(&cpus, &spares, &builder.nodes)?;
         let own_priority = builder.lane_threads.and_then(LaneThreads::own_priority);
         let lanes = LaneSlots::new(&lane_set, &spares, &settings, own_priority);
         let core = Core::new(topology, settings).map_err(StartError::Housekeeping)?;
@@ -147,6 +147,7 @@ impl Machine {
             exclusion: builder.exclusion,
             isolation: builder.from_host.or(isolation, cpus)?,
             tick,
+            turn: builder.turn,
             // A lane that dozes says once per tick that it turns.
             stall: builder.stall.at_least(Nanos(tick.nanos().0.saturating_mul(2))),
         })

@@ -53,6 +53,24 @@ fn the_helper_wakes_what_is_due() {
     machine.shutdown();
 }
 
+/// Goal: a builder's budget of a turn and its nodes are the machine's, and nodes that cannot be are refused.
+/// Method: machines that are asked; lists that name a CPU twice.
+#[test]
+fn turns_and_nodes_are_as_asked_for() {
+    let cpus = |list: &str| list.parse::<CpuSet>().expect("a list");
+    let machine = Machine::builder().turn_budget(1, Duration::from_secs(1)).start().expect("starts");
+    let settings = machine.core.settings().turn;
+    assert_eq!((settings.timers(), settings.time()), (1, Nanos(1_000_000_000)));
+    machine.shutdown();
+    let machine = Machine::builder().nodes([cpus("1"), cpus("0")]).start().expect("starts");
+    let topology = machine.core.topology();
+    let node = |number| topology.node_of(CpuId::new(number).expect("few")).expect("it is there").0;
+    assert_eq!((topology.node_count(), node(0), node(1)), (2, 1, 0));
+    machine.shutdown();
+    let refused = Machine::builder().nodes([cpus("0"), cpus("0-1")]).start().expect_err("0 is twice");
+    assert!(refused.to_string().starts_with("these nodes cannot be: "), "{refused}");
+}
+
 /// Goal: a machine whose helper died refuses instead of taking arms that no thread runs, and can still be
 /// shut down. Method: what guards the helper's code, around a panic, before and after a shutdown.
 #[test]
