@@ -47,11 +47,18 @@
 //! | [`lane`], [`task`], [`softirq`] | threads that drive a CPU, and what runs on them besides timers |
 //! | [`isolation`], [`stall`], [`metrics`] | quiet CPUs, threads that got stuck, what was counted |
 //! | `tokio` | runtimes of tokio with a machine (feature `tokio`; `macros` for the attributes) |
+//! | `hyper`, `quinn`, `embassy` | what these projects wait with (a feature each, of the same name) |
 //! | `net`, `qdisc` | packets: devices with transmit queues, and their disciplines (feature `net`) |
 //! | `sim` | the same core on a simulated machine (feature `sim`) |
 //!
 //! The parts without std are crates of their own: `quietcore-wheel`, `quietcore-core`, `quietcore-qdisc`.
 
+#[cfg(feature = "embassy")]
+pub use quietcore_adapters::embassy;
+#[cfg(feature = "hyper")]
+pub use quietcore_adapters::hyper;
+#[cfg(feature = "quinn")]
+pub use quietcore_adapters::quinn;
 #[doc(inline)]
 pub use quietcore_live::{
     ArmError, Cpu, CpuError, CpuId, CpuSet, LaneThreads, Machine, Nanos, Precision, StartError, TimerHandle,
