@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod borrowed_tests;
 mod ci;
 mod dist;
 mod files;
@@ -17,7 +18,6 @@ mod packages;
 mod packets;
 mod recordings;
 mod tidy;
-mod tokio_tests;
 mod verify;
 mod workspace;
 
@@ -46,7 +46,8 @@ usage: cargo xtask COMMAND
   verify DIR            replays every recording in DIR through the wheel: no line may contradict it
   packets [PART]...     packet schedulers on network devices beside the kernel's own; as root; PART: seed, ping,
                         shape, throughput
-  tokio-tests [--tokio-src DIR]   tokio's own tests for time, on our timers; DIR has tokio-VERSION, tokio-util-VERSION
+  borrowed-tests [NAME]... [--sources DIR]   own tests of tokio, tower, hyper-util, quinn on our timers, or of those that
+                        are named; DIR has tokio-VERSION and so on, instead of cargo's cache
   help                  this text
 
 steps of ci, in order (the names are for --skip):
@@ -76,8 +77,7 @@ fn main() -> ExitCode {
         ["verify", folder] => verify::command(folder),
         ["packets", names @ ..] => packets::command(names),
         ["packets-load", words @ ..] => packets::load::command(words),
-        ["tokio-tests"] => tokio_tests::command(None),
-        ["tokio-tests", "--tokio-src", folder] => tokio_tests::command(Some(folder)),
+        ["borrowed-tests", words @ ..] => borrowed_tests::command(words),
         ["mutants", rest @ ..] => match mutants_options(rest) {
             Ok((choice, times)) => mutants::command(choice, times),
             Err(problem) => refuse(&problem),

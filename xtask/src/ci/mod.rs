@@ -55,7 +55,11 @@ const STEPS: [Step; 20] = [
     ),
     Step::new("site", "the hierarchy, step by step, in every order", rust_steps::site),
     Step::new("loom", "the hierarchy and the words of threads under weak memory", rust_steps::loom),
-    Step::new("tokio", "tokio's own tests for time, on our timers", tokio_tests),
+    Step::new(
+        "borrowed",
+        "tokio's, tower's, hyper-util's and quinn's own tests, on our timers",
+        borrowed_tests,
+    ),
     Step::new("mutants", "each rule broken once; the tests must notice", mutants),
     Step::new("bench", "the benchmarks compile and run in small", rust_steps::bench),
     Step::new("instructions", "the hot paths take no more instructions than was written down", instructions)
@@ -77,8 +81,8 @@ fn tidy(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     crate::tidy::report().map_err(|problem| Failure::new(problem, "change the lines it names"))
 }
 
-fn tokio_tests(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
-    crate::tokio_tests::check(None)
+fn borrowed_tests(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
+    crate::borrowed_tests::check(&[], None)
 }
 
 fn instructions(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
