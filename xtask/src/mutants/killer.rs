@@ -90,6 +90,8 @@ pub(super) enum Suite {
     CommandUnits,
     /// Futures on a clock that the test moves.
     Futures,
+    /// Other projects' code on our timers.
+    Adapters,
     /// Children that were forked by what a machine runs.
     Forks,
     /// Where the machine's own threads run.
@@ -163,6 +165,7 @@ impl Suite {
             Self::Devices => of("quietcore-net", "--test net", "", "crates/net/tests/net.rs"),
             Self::Figures => of("quietcore-explain", "--test figures", "", "crates/explain/tests/figures"),
             Self::Futures => of("quietcore-live", "--test time", "", "crates/live/tests/time"),
+            Self::Adapters => of("quietcore", "--test adapters", "", "crates/quietcore/tests/adapters"),
             Self::Forks => of("quietcore-live", "--test turn_fork", "", "crates/live/tests/turn_fork.rs"),
             Self::OwnThreads => {
                 of("quietcore-live", "--test own_threads", "", "crates/live/tests/own_threads.rs")

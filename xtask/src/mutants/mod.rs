@@ -6,6 +6,7 @@
 //! other people's crates with the tree. Its own crates have another version: Cargo names what it builds after
 //! a package's version and its path inside the workspace, so a mutant could pass for the tree's crate.
 
+mod adapters;
 mod around;
 mod bases;
 mod binary;
@@ -80,6 +81,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("units of tc, htb, hfsc, cbq and netem", schedulers::SCHEDULERS),
     ("boundaries of what listens and of what runs as root", boundaries::BOUNDARIES),
     ("futures that wait for time", futures::FUTURES),
+    ("timers for other projects", adapters::ADAPTERS),
     ("the interface for C", c_abi::C_ABI),
     ("simulator's figures", simulated::SIMULATOR),
     ("figures of whatif", simulated::WHATIF),
