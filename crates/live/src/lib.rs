@@ -44,6 +44,7 @@ mod panic;
 mod payload;
 mod probe;
 mod run_queue;
+mod slack;
 pub mod softirq;
 pub mod stall;
 pub mod task;

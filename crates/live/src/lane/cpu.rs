@@ -10,6 +10,7 @@ use super::outcome::TurnStats;
 use super::slot::ThreadSlot;
 use super::turn::LaneDriver;
 use crate::machine::{EnterGuard, Machine};
+use crate::slack::{self, Slack};
 use crate::task::{LiveTasks, end_local_tasks};
 use core::marker::PhantomData;
 use quietcore_core::lane::{IdleUntil, Sleeper};
@@ -53,7 +54,7 @@ pub struct Cpu {
     tasks: LiveTasks,
     waits: WaitBy,
     /// How late the kernel may end this thread's waits, as it was before the claim, in ns.
-    slack: Option<u64>,
+    slack: Option<Slack>,
     _entered: EnterGuard,
     /// Of the thread that claimed it.
     thread: PhantomData<*const ()>,
@@ -82,8 +83,7 @@ impl Cpu {
         machine.lane_claimed(cpu);
         let entered = machine.enter();
         current::enter(core::ptr::from_ref(machine).cast(), cpu, machine.now());
-        let slack = rustix::thread::current_timer_slack().ok();
-        let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
+        let slack = slack::take_away();
         let lane = LaneDriver::new(machine, slot);
         machine.open_claimed(cpu);
         Ok(Self { lane, tasks: LiveTasks::default(), waits, slack, _entered: entered, thread: PhantomData })
@@ -253,9 +253,7 @@ impl Drop for Cpu {
             end_local_tasks(self.lane.machine, self.cpu(), &self.tasks);
         }
         current::leave();
-        if let Some(slack) = self.slack.and_then(core::num::NonZeroU64::new) {
-            let _ = rustix::thread::set_current_timer_slack(Some(slack));
-        }
+        slack::give_back(self.slack);
         // Before another thread can claim it, and be counted there.
         self.machine().lane_left(self.cpu());
         self.lane.leave();

@@ -9,6 +9,10 @@ use std::io;
 /// # Errors
 /// When the process may not do that (`CAP_SYS_NICE`, `RLIMIT_RTPRIO`).
 pub(super) fn run_first_in_first_out(priority: u8) -> io::Result<()> {
+    if cfg!(miri) {
+        // Miri does not know the call: it is refused, as to a process without the right.
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
     // The kernel's `sched_param` is this one number. The C library's call is none in musl.
     let parameters: c_int = priority.into();
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;

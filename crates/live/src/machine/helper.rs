@@ -8,6 +8,7 @@
 use super::Machine;
 use super::error::StartError;
 use crate::panic::contain;
+use crate::slack;
 use quietcore_core::{Actions, Nanos};
 use std::sync::PoisonError;
 use std::thread;
@@ -16,7 +17,7 @@ impl Machine {
     pub(super) fn start_helper(&'static self) -> Result<(), StartError> {
         self.start_thread("quietcore-help".to_owned(), move || {
             // A moment is as late as the kernel's timers are; the default slack would add 50 us.
-            let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
+            let _ = slack::take_away();
             let _own = self.join_own_threads();
             self.survive(|| if self.lanes.exist() { self.stand_sentinel() } else { self.help() });
             if !self.is_forked() {

@@ -158,7 +158,7 @@ fn drops_meet_runs() {
     }
     let machine = Machine::start().expect("it starts");
     let (sender, receiver) = channel();
-    const EACH: u32 = 4_000;
+    const EACH: u32 = if cfg!(miri) { 20 } else { 4_000 };
     thread::scope(|scope| {
         for _ in 0..2 {
             let sender = sender.clone();

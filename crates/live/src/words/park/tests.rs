@@ -43,7 +43,7 @@ fn futex_sleeps_end() {
 /// at a time; the owner sleeps without a limit whenever it finds none. A lost wake hangs.
 #[test]
 fn every_item_is_found() {
-    const ITEMS: u32 = 20_000;
+    const ITEMS: u32 = if cfg!(miri) { 30 } else { 20_000 };
     let parker = Parker::futex();
     let mailbox = AtomicU32::new(0);
     thread::scope(|scope| {
