@@ -13,11 +13,14 @@ mod dist;
 mod files;
 mod guest;
 mod instructions;
+mod miri;
 mod mutants;
+mod nightly;
 mod packages;
 mod packets;
 mod recordings;
 mod tidy;
+mod tsan;
 mod verify;
 mod workspace;
 
@@ -29,7 +32,7 @@ usage: cargo xtask COMMAND
 
   ci [--all] [--skip NAME]...   what must pass before a change goes in; stops at the first failure; the last line names
                         what passed and what this machine cannot run; of the mutants those of changed files and a
-                        tenth of the others, which rotates; --all: every mutant
+                        tenth of the others, which rotates; --all: every mutant, and miri
   tidy                  the rules of style that a program can check
   mutants [NAME|--since COMMIT] [--times N]   breaks one rule at a time and expects the tests to notice, N times of
                         N; NAME chooses mutants or lists (several: A,B), COMMIT those of files that have changed since then
@@ -48,6 +51,9 @@ usage: cargo xtask COMMAND
                         shape, throughput
   borrowed-tests [NAME]... [--sources DIR]   own tests of tokio, tower, hyper-util, quinn on our timers, or of those that
                         are named; DIR has tokio-VERSION and so on, instead of cargo's cache
+  miri                  named tests of wheel, core and runtime under the interpreter that reports undefined behaviour;
+                        minutes; needs a nightly toolchain
+  tsan                  the tests of threads with a detector of races in all of it, std too; needs a nightly toolchain
   help                  this text
 
 steps of ci, in order (the names are for --skip):
@@ -78,6 +84,8 @@ fn main() -> ExitCode {
         ["packets", names @ ..] => packets::command(names),
         ["packets-load", words @ ..] => packets::load::command(words),
         ["borrowed-tests", words @ ..] => borrowed_tests::command(words),
+        ["miri"] => miri::command(),
+        ["tsan"] => tsan::command(),
         ["mutants", rest @ ..] => match mutants_options(rest) {
             Ok((choice, times)) => mutants::command(choice, times),
             Err(problem) => refuse(&problem),

@@ -31,19 +31,29 @@ struct Step {
     run: Action,
     /// Why this machine cannot run it; `None` when it can.
     obstacle: fn() -> Option<&'static str>,
+    /// Run by `--all` alone.
+    is_of_all: bool,
 }
 
 impl Step {
     const fn new(name: &'static str, what: &'static str, run: Action) -> Self {
-        Self { name, what, run, obstacle: || None }
+        Self { name, what, run, obstacle: || None, is_of_all: false }
     }
 
     const fn unless(self, obstacle: fn() -> Option<&'static str>) -> Self {
         Self { obstacle, ..self }
     }
+
+    const fn of_all(self) -> Self {
+        Self { is_of_all: true, ..self }
+    }
+
+    fn is_wanted(&self, options: &CiOptions) -> bool {
+        (options.all || !self.is_of_all) && !options.skips(self.name)
+    }
 }
 
-const STEPS: [Step; 20] = [
+const STEPS: [Step; 21] = [
     Step::new("fmt", "cargo fmt --all --check", rust_steps::fmt),
     Step::new("clippy", "cargo clippy, all targets, warnings are errors", rust_steps::clippy),
     Step::new("tests", "cargo test --workspace", rust_steps::tests),
@@ -55,6 +65,9 @@ const STEPS: [Step; 20] = [
     ),
     Step::new("site", "the hierarchy, step by step, in every order", rust_steps::site),
     Step::new("loom", "the hierarchy and the words of threads under weak memory", rust_steps::loom),
+    Step::new("miri", "with --all: named tests under an interpreter that reports undefined behaviour", miri)
+        .unless(crate::miri::is_missing)
+        .of_all(),
     Step::new(
         "borrowed",
         "tokio's, tower's, hyper-util's and quinn's own tests, on our timers",
@@ -79,6 +92,10 @@ const STEPS: [Step; 20] = [
 
 fn tidy(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     crate::tidy::report().map_err(|problem| Failure::new(problem, "change the lines it names"))
+}
+
+fn miri(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
+    crate::miri::check()
 }
 
 fn borrowed_tests(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
@@ -164,7 +181,7 @@ pub(crate) fn run(options: &CiOptions) -> ExitCode {
 fn run_steps(workspace: &Workspace, options: &CiOptions) -> Result<Outcome, (&'static str, Failure)> {
     let mut outcome = Outcome::default();
     left_out::forget(workspace).map_err(|failure| ("start", failure))?;
-    for step in STEPS.iter().filter(|step| !options.skips(step.name)) {
+    for step in STEPS.iter().filter(|step| step.is_wanted(options)) {
         let started = Instant::now();
         println!("\n== {}: {}", step.name, step.what);
         if let Some(obstacle) = (step.obstacle)() {
@@ -247,6 +264,20 @@ mod tests {
         assert_eq!(outcome.verdict(&["doc".to_owned(), "tidy".to_owned()], 0.4), line);
         outcome.left_out.clear();
         assert!(!outcome.is_complete());
+    }
+
+    /// Goal: what takes minutes and a toolchain of its own is run when all is asked for, and can be left out
+    /// there. Method: one step of each kind.
+    #[test]
+    fn some_steps_are_of_all_alone() {
+        let names = |words: &[&str]| {
+            let options = options(words).expect("they are known");
+            let wanted = STEPS.iter().filter(|step| step.is_wanted(&options));
+            wanted.map(|step| step.name).collect::<Vec<_>>()
+        };
+        assert!(names(&["--all"]).contains(&"miri") && names(&["--all"]).contains(&"fmt"));
+        assert!(!names(&[]).contains(&"miri") && names(&[]).contains(&"fmt"));
+        assert!(!names(&["--all", "--skip", "miri"]).contains(&"miri"));
     }
 
     #[test]

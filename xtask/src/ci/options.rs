@@ -2,7 +2,8 @@
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CiOptions {
-    /// Every mutant, not only those that the last change asks for.
+    /// Every mutant, not only those that the last change asks for; and the steps that need a toolchain of
+    /// their own.
     pub(super) all: bool,
     pub(super) skipped: Vec<String>,
 }

@@ -272,9 +272,9 @@ pub(super) const LANES: &[Mutant] = &[
     Mutant {
         name: "slack-kept",
         rule: "a thread that leaves its CPU has the timer slack that it had before",
-        file: "crates/live/src/lane/cpu.rs",
-        right: "            let _ = rustix::thread::set_current_timer_slack(Some(slack));\n",
-        wrong: "            let _ = slack;\n",
+        file: "crates/live/src/slack.rs",
+        right: "        let _ = rustix::thread::set_current_timer_slack(before);\n",
+        wrong: "        let _ = before;\n",
         killers: &[Test(Lanes, "claims::a_thread_gets_its_timer_slack_back")],
     },
     Mutant {
