@@ -51,7 +51,7 @@ usage: cargo xtask COMMAND
                         shape, throughput
   borrowed-tests [NAME]... [--sources DIR]   own tests of tokio, tower, hyper-util, quinn on our timers, or of those that
                         are named; DIR has tokio-VERSION and so on, instead of cargo's cache
-  miri                  named tests of wheel, core and runtime under the interpreter that reports undefined behaviour;
+  miri [NAME]           named tests of wheel, core and runtime under the interpreter that reports undefined behaviour;
                         minutes; needs a nightly toolchain
   tsan                  the tests of threads with a detector of races in all of it, std too; needs a nightly toolchain
   help                  this text
@@ -84,7 +84,8 @@ fn main() -> ExitCode {
         ["packets", names @ ..] => packets::command(names),
         ["packets-load", words @ ..] => packets::load::command(words),
         ["borrowed-tests", words @ ..] => borrowed_tests::command(words),
-        ["miri"] => miri::command(),
+        ["miri"] => miri::command(None),
+        ["miri", name] => miri::command(Some(name)),
         ["tsan"] => tsan::command(),
         ["mutants", rest @ ..] => match mutants_options(rest) {
             Ok((choice, times)) => mutants::command(choice, times),

@@ -28,6 +28,8 @@ const SEEDS: &str = "-Zmiri-many-seeds=0..4";
 
 /// Tests that are run together.
 struct Subset {
+    /// For the command line.
+    name: &'static str,
     what: &'static str,
     /// Arguments of `cargo test`.
     targets: &'static [&'static str],
@@ -41,6 +43,7 @@ struct Subset {
 
 const SUBSETS: [Subset; 4] = [
     Subset {
+        name: "wheel",
         what: "the wheel and the exact queue, on nodes that are reached by address",
         targets: &["-p", "quietcore-wheel", "--test", "property"],
         flags: &[],
@@ -55,13 +58,22 @@ const SUBSETS: [Subset; 4] = [
         left_out: &[],
     },
     Subset {
+        name: "bases",
         what: "bases, their arena and their locks",
         targets: &["-p", "quietcore-core", "--lib"],
         flags: &[],
-        names: &["base::"],
+        // Those whose timers are reached by address, by threads, or freed; any other takes as long there.
+        names: &[
+            "base::arena::",
+            "base::timer::tests::",
+            "base::tests::threads::",
+            "base::tests::end::",
+            "base::tests::many::",
+        ],
         left_out: &[],
     },
     Subset {
+        name: "words",
         what: "words of threads, in several orders",
         targets: &["-p", "quietcore-live", "--lib"],
         flags: &[OF_MACHINES, SEEDS],
@@ -69,6 +81,7 @@ const SUBSETS: [Subset; 4] = [
         left_out: &WITHOUT_CALLS,
     },
     Subset {
+        name: "timers",
         what: "timers, wakers and queues",
         targets: &["-p", "quietcore-live", "--lib"],
         flags: &[OF_MACHINES],
@@ -103,22 +116,27 @@ pub(crate) fn is_missing() -> Option<&'static str> {
     nightly::lacks(Component::Miri)
 }
 
-pub(crate) fn command() -> ExitCode {
-    exit_code("miri", check())
+pub(crate) fn command(name: Option<&str>) -> ExitCode {
+    exit_code("miri", check(name))
 }
 
-/// Runs every subset, and then the canary.
+/// Runs every subset and then the canary, or the subset of this name alone.
 ///
 /// # Errors
 /// When a test fails, the interpreter reports something, or it does not report the canary.
-pub(crate) fn check() -> Result<(), Failure> {
+pub(crate) fn check(name: Option<&str>) -> Result<(), Failure> {
     if let Some(obstacle) = is_missing() {
         return Err(Failure::new(obstacle, "then run it again"));
     }
     let workspace = Workspace::open()?;
-    for subset in &SUBSETS {
+    let wanted = |subset: &&Subset| name.is_none_or(|name| name == subset.name);
+    if !SUBSETS.iter().any(|subset| wanted(&subset)) {
+        let names = SUBSETS.map(|subset| subset.name).join(", ");
+        return Err(Failure::new("there is no such part", format!("name one of {names}")));
+    }
+    for subset in SUBSETS.iter().filter(wanted) {
         let begin = Instant::now();
-        println!("miri: {}", subset.what);
+        println!("miri: {}: {}", subset.name, subset.what);
         for (name, why) in subset.left_out {
             println!("miri: left out: {name}: {why}");
         }
@@ -126,9 +144,9 @@ pub(crate) fn check() -> Result<(), Failure> {
             &mut subset.command(&workspace),
             "the report names lines; docs/design/STYLE.md has the rules of unsafe",
         )?;
-        println!("miri: {}: {:.0} s", subset.what, begin.elapsed().as_secs_f64());
+        println!("miri: {}: {:.0} s", subset.name, begin.elapsed().as_secs_f64());
     }
-    check_canary(&workspace)
+    if name.is_some() { Ok(()) } else { check_canary(&workspace) }
 }
 
 /// The race that is made on purpose must be seen, or all that was not seen says nothing.
@@ -151,11 +169,66 @@ fn check_canary(workspace: &Workspace) -> Result<(), Failure> {
 impl Subset {
     fn command(&self, workspace: &Workspace) -> Command {
         let mut command = nightly::cargo(workspace, &["miri", "test", "--locked"]);
-        command.args(self.targets).arg("--").args(self.names);
+        // One test at a time: there is one clock for all, and by the steps of others a lane would look stuck.
+        command.args(self.targets).args(["--", "--test-threads=1"]).args(self.names);
         for (name, _) in self.left_out {
             command.args(["--skip", name]);
         }
         command.env("MIRIFLAGS", [&[FLAGS], self.flags].concat().join(" "));
         command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// Goal: a name in the list that no test has any more is noticed: the interpreter would run nothing and
+    /// pass. Method: the last part of each name that is one test's, and the file of each module.
+    #[test]
+    fn every_name_is_there() {
+        for subset in &SUBSETS {
+            let folder = if subset.targets.contains(&"--test") { "tests" } else { "src" };
+            let package = subset.targets[1].trim_start_matches("quietcore-");
+            let root = crate::workspace::root().join(format!("crates/{package}/{folder}"));
+            let names = subset.names.iter().chain(subset.left_out.iter().map(|(name, _)| name));
+            for name in names {
+                let last = name.trim_end_matches("::").rsplit("::").next().unwrap_or_default();
+                assert!(is_there(&root, last), "{}: {name}", subset.name);
+            }
+        }
+    }
+
+    /// A file or folder of that name, or a function whose name begins so.
+    fn is_there(folder: &std::path::Path, name: &str) -> bool {
+        fs::read_dir(folder).expect("a folder of sources").any(|entry| {
+            let path = entry.expect("it can be listed").path();
+            let is_module = path.file_stem().is_some_and(|stem| stem == name);
+            let is_below = path.is_dir() && is_there(&path, name);
+            let has = |text: String| {
+                [format!("fn {name}"), format!("mod {name} "), format!("!({name},")]
+                    .iter()
+                    .any(|words| text.contains(words))
+            };
+            is_module || is_below || (path.is_file() && fs::read_to_string(&path).is_ok_and(has))
+        })
+    }
+
+    /// Goal: what is left out is left out, and each subset has the flags of all. Method: a command.
+    #[test]
+    fn what_is_left_out_is_skipped() {
+        let workspace = Workspace::open().expect("a workspace");
+        for subset in &SUBSETS {
+            let command = subset.command(&workspace);
+            let typed = shown(&command);
+            assert!(
+                subset.left_out.iter().all(|(name, _)| typed.contains(&format!("--skip {name}"))),
+                "{typed}"
+            );
+            let mut flags = command.get_envs().filter(|(key, _)| *key == "MIRIFLAGS");
+            let flags = flags.next().and_then(|(_, value)| value).map(|value| value.to_string_lossy());
+            assert!(flags.is_some_and(|flags| flags.starts_with(FLAGS)), "{typed}");
+        }
     }
 }

@@ -95,7 +95,7 @@ fn tidy(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
 }
 
 fn miri(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
-    crate::miri::check()
+    crate::miri::check(None)
 }
 
 fn borrowed_tests(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {

@@ -144,6 +144,12 @@ mod tests {
         woken
     }
 
+    /// Whether it is the same waker: `will_wake` may say no of it, and does where an interpreter runs the
+    /// tests.
+    fn is_same(one: &Waker, other: &Waker) -> bool {
+        one.data() == other.data()
+    }
+
     struct Nothing;
 
     impl Wake for Nothing {
@@ -166,8 +172,8 @@ mod tests {
         assert_eq!(ends.register(Some(ticket), &last), ticket);
         let woken = woken_by(&ends);
         assert_eq!(woken.len(), 2);
-        assert!(woken.iter().any(|waker| waker.will_wake(&last)));
-        assert!(woken.iter().any(|waker| waker.will_wake(&second)));
+        assert!(woken.iter().any(|waker| is_same(waker, &last)));
+        assert!(woken.iter().any(|waker| is_same(waker, &second)));
         assert!(woken_by(&ends).is_empty(), "once");
         ends.register(Some(ticket), &first);
         assert_eq!(woken_by(&ends).len(), 1, "a ticket that was forgotten is as none");
@@ -183,7 +189,7 @@ mod tests {
         ends.leave(tickets[1]);
         ends.leave(tickets[1]);
         let woken = woken_by(&ends);
-        let is_woken = |waker: &Waker| woken.iter().any(|woken| woken.will_wake(waker));
+        let is_woken = |waker: &Waker| woken.iter().any(|woken| is_same(woken, waker));
         assert_eq!(wakers.each_ref().map(is_woken), [true, false, true]);
     }
 
@@ -202,14 +208,14 @@ mod tests {
         ends.register(None, &last);
         ends.leave(ticket);
         let woken = woken_by(&ends);
-        assert!(woken.len() == 1 && woken[0].will_wake(&last));
+        assert!(woken.len() == 1 && is_same(&woken[0], &last));
         // One that was woken leaves while another one waits again.
         let ticket = ends.register(None, &first);
         assert_eq!(woken_by(&ends).len(), 1);
         ends.register(None, &last);
         ends.leave(ticket);
         let woken = woken_by(&ends);
-        assert!(woken.len() == 1 && woken[0].will_wake(&last));
+        assert!(woken.len() == 1 && is_same(&woken[0], &last));
     }
 
     /// A waker that looks, when it is dropped, whether others could wait now.

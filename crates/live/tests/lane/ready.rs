@@ -74,6 +74,8 @@ fn a_lane_may_shut_its_machine_down() {
     timer.arm_after(Duration::from_millis(2)).expect("it runs");
     wait_for(&receiver);
     assert!(!machine.is_running());
+    // The callback's call could not wait for its own thread; this one waits for all of them.
+    machine.shutdown();
 }
 
 /// Goal: spares have the priority of the machine's own threads, one above the lanes', or a note says why not.

@@ -21,6 +21,11 @@ fn counted() -> (Arc<Count>, Waker) {
     (Arc::clone(&count), Waker::from(count))
 }
 
+/// Whether it is the same waker: `will_wake` may say no of it, and does where an interpreter runs the tests.
+fn is_same(one: &Waker, other: &Waker) -> bool {
+    one.data() == other.data()
+}
+
 /// Goal: a take finds the last waker, once; after it registrations are refused until a reset. Method: one
 /// thread.
 #[test]
@@ -31,7 +36,7 @@ fn register_take_reset() {
     assert_eq!(cell.register(&second), Register::Registered);
     assert!(!cell.is_taken());
     let taken = cell.take().expect("it was registered");
-    assert!(taken.will_wake(&second));
+    assert!(is_same(&taken, &second));
     assert_eq!(count.0.load(Ordering::Relaxed), 0, "a take wakes nobody");
     assert!(cell.take().is_none() && cell.is_taken());
     assert_eq!(cell.register(&first), Register::Taken);
@@ -84,7 +89,7 @@ fn references() {
         unsafe { cell.register_alone(left) };
         held(expected);
     }
-    assert!(cell.take().expect("it was left").will_wake(&other));
+    assert!(is_same(&cell.take().expect("it was left"), &other));
     drop(cell);
     held([2, 2]);
 }
@@ -103,7 +108,7 @@ fn a_clone_that_panics() {
     // SAFETY: there is no timer, and no other thread.
     let alone = || unsafe { cell.register_alone(&panics) };
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(alone)).is_err());
-    assert!(cell.take().expect("it stayed").will_wake(&waker));
+    assert!(is_same(&cell.take().expect("it stayed"), &waker));
 }
 
 /// Goal: a take that comes during a registration is over when the registration has returned: the timer can be
@@ -123,7 +128,7 @@ fn a_take_during_a_registration_ends_with_it() {
     CELL.reset();
     let (_, waker) = counted();
     assert_eq!(CELL.register(&waker), Register::Registered);
-    assert!(CELL.take().expect("it was registered").will_wake(&waker));
+    assert!(is_same(&CELL.take().expect("it was registered"), &waker));
 }
 
 /// Goal: a future that polls, sleeps and polls again always hears of its timer. Method: many timers, handed
