@@ -189,6 +189,7 @@ impl<T: Copy> Base<T> {
         assert!(self.is_closed(), "what ends in {} could be armed again", self.id);
         let Some(due) = self.runs.pop_waiting().or_else(|| self.queues.pop_pending()) else {
             self.renew();
+            self.queues.release();
             return None;
         };
         self.is_stale = true;

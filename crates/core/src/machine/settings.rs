@@ -33,8 +33,8 @@ pub struct TurnBudget {
 }
 
 impl TurnBudget {
-    /// `timers` at most, and none is begun `time` after the turn was; of either at least 1, so that a turn runs
-    /// one timer whatever is asked for.
+    /// `timers` at most, and none is begun `time` after the turn was; of either at least 1, so that a turn
+    /// runs one timer whatever is asked for.
     #[must_use]
     pub const fn new(timers: u32, time: Nanos) -> Self {
         Self { timers: if timers == 0 { 1 } else { timers }, time: if time.0 == 0 { Nanos(1) } else { time } }

@@ -46,8 +46,9 @@ fn a_turn_ends_with_its_budget() {
     }
 }
 
-/// Goal: a machine's own budget holds, of timers and of time, and a turn runs one timer whatever is asked for.
-/// Method: ten timers that are due, with budgets of timers; and of time, whose runs end at a later moment.
+/// Goal: a machine's own budget holds, of timers and of time, and a turn runs one timer whatever is asked
+/// for. Method: ten timers that are due, with budgets of timers; and of time, whose runs end at a later
+/// moment.
 #[test]
 fn a_budget_is_the_machines() {
     for (timers, time, per_turn) in [(3, ms(9), 3), (0, ms(9), 1), (9, ms(2), 2), (9, ms(0), 1)] {

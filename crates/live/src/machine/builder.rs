@@ -159,9 +159,10 @@ impl MachineBuilder {
         self
     }
 
-    /// How much one turn of a CPU runs before its thread looks at everything else that it has to do (softirqs,
-    /// tasks, the program's own loop): `timers` at most, and none is begun `time` after the turn was. The rest
-    /// runs in the next turn, which comes at once. At least one timer. Default 256 timers, 2 ms.
+    /// How much one turn of a CPU runs before its thread looks at everything else that it has to do
+    /// (softirqs, tasks, the program's own loop): `timers` at most, and none is begun `time` after the turn
+    /// was. The rest runs in the next turn, which comes at once. At least one timer. Default 256 timers, 2
+    /// ms.
     #[must_use]
     pub fn turn_budget(mut self, timers: u32, time: Duration) -> Self {
         self.turn = TurnBudget::new(timers, Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
@@ -169,8 +170,8 @@ impl MachineBuilder {
     }
 
     /// Which CPUs are near each other: the CPUs of node 0, of node 1 and so on; one in no list is on node 0.
-    /// Timers that are pulled, spare work and wake-ups stay on a node where they can. Default: the host's nodes,
-    /// caches and cores; this replaces all three, for hosts that hide them, and for tests.
+    /// Timers that are pulled, spare work and wake-ups stay on a node where they can. Default: the host's
+    /// nodes, caches and cores; this replaces all three, for hosts that hide them, and for tests.
     #[must_use]
     pub fn nodes(mut self, lists: impl IntoIterator<Item = CpuSet>) -> Self {
         self.nodes = lists.into_iter().collect();

@@ -17,8 +17,9 @@ fn counts(pending: &[PendingTimers], part: &str) -> Vec<usize> {
     pending.iter().filter(|timers| timers.name.contains(part)).map(|timers| timers.count).collect()
 }
 
-/// Goal: every timer is counted, by its closure and where it was armed, with its first and last moment, and no
-/// more once it is cancelled or run. Method: closures of two places, exact and of ticks, a raw timer, futures.
+/// Goal: every timer is counted, by its closure and where it was armed, with its first and last moment, and
+/// no more once it is cancelled or run. Method: closures of two places, exact and of ticks, a raw timer,
+/// futures.
 #[test]
 #[allow(unsafe_code, reason = "a raw timer")]
 fn what_is_pending_is_known_by_its_code() {
