@@ -201,7 +201,7 @@ pub(super) const AROUND: &[Mutant] = &[
         name: "turn-without-time",
         rule: "a turn ends with its time also between two timers of one base",
         file: "crates/core/src/machine/turn.rs",
-        right: "let is_over = turn.left == 0 || now.since(turn.started) >= TIME_BUDGET;",
+        right: "let is_over = turn.left == 0 || now.since(turn.started) >= self.settings.turn.time();",
         wrong: "let is_over = turn.left == 0;",
         killers: &[Test(Machine, "turns::a_slow_timer_ends_its_turn")],
     },

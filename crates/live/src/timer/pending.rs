@@ -35,7 +35,7 @@ pub struct PendingTimers {
 /// What tells one kind from another.
 pub(super) type Kind = (usize, usize, Option<&'static Location<'static>>);
 
-pub(super) type Kinds = HashMap<Kind, PendingTimers>;
+pub(super) type PendingKinds = HashMap<Kind, PendingTimers>;
 
 impl Machine {
     /// How many timers are pending: futures, callbacks and delayed work that were armed and have not run.
@@ -46,8 +46,8 @@ impl Machine {
     }
 
     /// What is pending, by the code that it will run, the most frequent first: to find where timers come from
-    /// that nobody expected. With [`arm_locations`](crate::MachineBuilder::arm_locations) callbacks are told
-    /// apart by where they were armed, too.
+    /// that were not expected. With [`arm_locations`](crate::MachineBuilder::arm_locations) callbacks are
+    /// told apart by where they were armed, too.
     ///
     /// From any thread; timers may be armed and run meanwhile, so the counts are not of one moment. Cost:
     /// some 10 to 100 ns per timer; each base is locked while its timers are looked at, so that what is armed
@@ -66,7 +66,7 @@ impl Machine {
     /// ```
     #[must_use]
     pub fn pending(&self) -> Vec<PendingTimers> {
-        let mut all = Kinds::new();
+        let mut all = PendingKinds::new();
         if self.is_forked() {
             // There the locks may be held for ever.
             return Vec::new();
@@ -89,9 +89,9 @@ impl Machine {
     }
 
     /// `room`: for how many kinds there is room at first.
-    pub(super) fn pending_of(&self, cpu: CpuId, mut room: usize) -> Kinds {
+    pub(super) fn pending_of(&self, cpu: CpuId, mut room: usize) -> PendingKinds {
         loop {
-            let mut kinds = Kinds::with_capacity(room);
+            let mut kinds = PendingKinds::with_capacity(room);
             let mut is_whole = true;
             self.core.for_each_pending(cpu, |payload, name, expires| {
                 let timer = PendingTimers::of(Job::of_pending(payload, name), expires);

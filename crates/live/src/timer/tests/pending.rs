@@ -2,7 +2,7 @@
 
 use super::{CpuId, MS, Machine, Nanos, Precision, TimerOptions};
 use crate::time::sleep;
-use crate::timer::pending::Kinds;
+use crate::timer::pending::PendingKinds;
 use crate::timer::{PendingTimers, RawTimer};
 use core::future::Future;
 use core::pin::pin;
@@ -77,8 +77,8 @@ fn a_small_table_is_made_larger() {
         timer.arm_at(Nanos(machine.now().0 + 3600 * 1000 * MS)).expect("it runs");
     }
     let cpus: Vec<CpuId> = machine.core.count_pending().map(|(cpu, _)| cpu).collect();
-    let kinds: Vec<Kinds> = cpus.chunks(4).map(|bases| machine.pending_of(bases[0], 1)).collect();
-    let counts: Vec<usize> = kinds.iter().flat_map(Kinds::values).map(|timers| timers.count).collect();
+    let kinds: Vec<PendingKinds> = cpus.chunks(4).map(|bases| machine.pending_of(bases[0], 1)).collect();
+    let counts: Vec<usize> = kinds.iter().flat_map(PendingKinds::values).map(|timers| timers.count).collect();
     assert_eq!(counts, [1, 1, 1]);
     machine.shutdown();
 }
