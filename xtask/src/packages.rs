@@ -142,8 +142,12 @@ impl Package {
         let mut tar = workspace.program("tar");
         tar.arg("-xzf").arg(archive).arg("-C").arg(registry);
         run(&mut tar, "look at the archive by hand")?;
-        // A registry of files wants sums; these are our own files, of a moment ago.
-        write(&folder.join(".cargo-checksum.json"), "{\"files\":{}}")?;
+        // A registry of files wants sums: that of the archive, which lock files of other packages name. The
+        // files in it are our own, of a moment ago.
+        let sum = capture(workspace.program("sha256sum").arg(archive))?;
+        let sum = sum.split_whitespace().next().unwrap_or_default();
+        let sums = format!("{{\"files\":{{}},\"package\":\"{sum}\"}}");
+        write(&folder.join(".cargo-checksum.json"), sums)?;
         let name = stem
             .to_string_lossy()
             .trim_end_matches(env!("CARGO_PKG_VERSION"))
