@@ -1,35 +1,39 @@
 //! The processors that binaries are made for.
+//!
+//! For this machine's processor Rust brings what links with musl, and musl's own wrapper compiles C. For another
+//! one a compiler of a distribution does both: zstd needs nothing of the C library that differs.
 
 use crate::workspace::Failure;
 
-/// A processor that a binary is for, and who compiles C for it.
+/// A processor that a binary is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DistTarget {
     pub(super) triple: &'static str,
     /// Names of the processor: its own, Debian's.
     pub(super) processor: &'static str,
     pub(super) debian: &'static str,
-    /// The compiler of C, which links, too, and Debian's package that has it.
-    pub(super) compiler: &'static str,
-    pub(super) compiler_package: &'static str,
 }
 
 const TARGETS: [DistTarget; 2] = [
-    DistTarget {
-        triple: "x86_64-unknown-linux-musl",
-        processor: "x86_64",
-        debian: "amd64",
-        compiler: "musl-gcc",
-        compiler_package: "musl-tools",
-    },
-    DistTarget {
-        triple: "aarch64-unknown-linux-musl",
-        processor: "aarch64",
-        debian: "arm64",
-        compiler: "aarch64-linux-gnu-gcc",
-        compiler_package: "gcc-aarch64-linux-gnu",
-    },
+    DistTarget { triple: "x86_64-unknown-linux-musl", processor: "x86_64", debian: "amd64" },
+    DistTarget { triple: "aarch64-unknown-linux-musl", processor: "aarch64", debian: "arm64" },
 ];
+
+impl DistTarget {
+    /// Whether it is this machine's.
+    pub(super) fn is_own(self) -> bool {
+        self.processor == std::env::consts::ARCH
+    }
+
+    /// Who compiles C for it, and links if it is not this machine's; and Debian's package of that.
+    pub(super) fn compiler(self) -> (String, String) {
+        if self.is_own() {
+            return ("musl-gcc".to_owned(), "musl-tools".to_owned());
+        }
+        let system = format!("{}-linux-gnu", self.processor);
+        (format!("{system}-gcc"), format!("gcc-{}", system.replace('_', "-")))
+    }
+}
 
 /// The one of this name.
 pub(super) fn of_processor(processor: &str) -> Result<DistTarget, Failure> {
