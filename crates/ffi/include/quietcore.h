@@ -635,6 +635,30 @@ qc_result qc_machine_stats(const struct qc_machine *machine, struct qc_stats *st
  */
 qc_result qc_machine_cpu_stats(const struct qc_machine *machine, uint32_t cpu, struct qc_stats *stats);
 
+/**
+ * Writes all figures of the machine into `text`, as OpenMetrics, for a scraper: at most `size` bytes, the 0
+ * at the end among them. `length`, if it is not NULL, gets how many bytes the whole has with its 0: call it
+ * with `size` 0 and `text` NULL to learn that. NULL for `machine` is the default one. Any thread. Cost: each
+ * base's lock once, and allocations.
+ *
+ * Errors: QC_ERROR_ADDRESS; QC_ERROR_INVALID when the text was cut, which it is at its end; QC_ERROR_FORKED
+ * in a forked child.
+ */
+qc_result qc_machine_openmetrics(const struct qc_machine *machine, char *text, size_t size, size_t *length);
+
+/**
+ * Writes the last stalls of the machine into `text`, a line each, the oldest first: which lane did not turn,
+ * for how long, and what it ran. All else is as for qc_machine_openmetrics().
+ */
+qc_result qc_machine_stalls(const struct qc_machine *machine, char *text, size_t size, size_t *length);
+
+/**
+ * Writes what is pending on the machine into `text`, a line for each function, the most frequent first: how
+ * many timers there are, the address of the function, and for which moments they are armed. For debugging:
+ * each base is locked while its timers are looked at. All else is as for qc_machine_openmetrics().
+ */
+qc_result qc_machine_pending(const struct qc_machine *machine, char *text, size_t size, size_t *length);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -1,7 +1,7 @@
 //! The processors that binaries are made for.
 //!
-//! For this machine's processor Rust brings what links with musl, and musl's own wrapper compiles C. For another
-//! one a compiler of a distribution does both: zstd needs nothing of the C library that differs.
+//! For this machine's processor Rust brings what links with musl, and musl's own wrapper compiles C. For
+//! another one a compiler of a distribution does both: zstd needs nothing of the C library that differs.
 
 use crate::workspace::Failure;
 

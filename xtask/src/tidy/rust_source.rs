@@ -43,6 +43,7 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("crates/ffi/src/timer.rs", "C's pointers, by the header's contract"),
     ("crates/ffi/src/cpu.rs", "C's pointers, by the header's contract"),
     ("crates/ffi/src/stats.rs", "C's pointers, by the header's contract"),
+    ("crates/ffi/src/texts.rs", "C's pointers, by the header's contract"),
     ("crates/ffi/src/result.rs", "C's pointers, by the header's contract"),
     ("crates/live/src/words/lock/models.rs", "loom's cell behind the lock that is modelled"),
     ("crates/live/src/words/waker_cell/models.rs", "its user's half of the promise"),

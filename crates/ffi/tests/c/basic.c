@@ -99,6 +99,14 @@ static void versions(void) {
     qc_isolation isolation = { .size = sizeof isolation.size, .evacuated = 77 };
     EXPECT(QC_OK, qc_machine_set_isolated(machine, "", &isolation));
     CHECK(isolation.size == sizeof isolation.size && isolation.evacuated == 77);
+    char text[64];
+    size_t length = 0;
+    EXPECT(QC_OK, qc_machine_openmetrics(machine, NULL, 0, &length));
+    CHECK(length > sizeof text);
+    EXPECT(QC_ERROR_INVALID, qc_machine_openmetrics(machine, text, sizeof text, NULL));
+    CHECK(text[0] == '#' && strlen(text) == sizeof text - 1);
+    EXPECT(QC_OK, qc_machine_stalls(machine, text, sizeof text, &length));
+    CHECK(length == 1 && text[0] == 0); /* no lane, no stall */
     qc_stats stats = QC_STATS_INIT;
     EXPECT(QC_OK, qc_machine_stats(machine, &stats));
     CHECK(stats.size == sizeof stats && stats.lateness_count == 0); /* nothing has run */

@@ -6,6 +6,7 @@
 use crate::job::Job;
 use crate::stall::RunningCode;
 use crate::{CpuId, Machine, Nanos};
+use core::fmt;
 use core::panic::Location;
 use std::collections::HashMap;
 
@@ -109,6 +110,22 @@ impl Machine {
             }
             room *= 4;
         }
+    }
+}
+
+/// A line: `3 of my::closure at 0x5581, armed at FILE:7:9, due 1.205 s to 3.000 s on the machine's
+/// clock`.
+impl fmt::Display for PendingTimers {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} of {}", self.count, self.name)?;
+        if self.function != 0 {
+            write!(out, " at {:#x}", self.function)?;
+        }
+        if let Some(armed) = self.armed {
+            write!(out, ", armed at {armed}")?;
+        }
+        let [first, last] = [self.first, self.last].map(|moment| moment.0 as f64 / 1e9);
+        write!(out, ", due {first:.3} s to {last:.3} s on the machine's clock")
     }
 }
 

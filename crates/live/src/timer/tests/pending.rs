@@ -52,6 +52,8 @@ fn what_is_pending_is_known_by_its_code() {
     let [of_many, futures, ..] = &pending[..] else { unreachable!("four of them") };
     let place = of_many.armed.expect("it is recorded");
     assert!(place.file().ends_with("pending.rs") && futures.armed.is_none(), "{pending:?}");
+    let line = of_many.to_string();
+    assert!(line.starts_with("3 of ") && line.contains("pending.rs:") && line.contains(" s to "), "{line}");
     let apart = futures.last.0 - futures.first.0;
     assert!(futures.function == 0 && (1..4000 * MS).contains(&apart), "{futures:?}");
 
