@@ -2,7 +2,7 @@
 //! of all libraries in it, whose authors ask for that.
 
 use super::target::DistTarget;
-use crate::files::{failed, read};
+use crate::files::{failed, read, read_text};
 use crate::workspace::{Failure, Workspace, capture, is_installed, json_string};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,9 @@ const LISTER: &str = "cargo-cyclonedx";
 /// How the names of files with licences begin.
 const LICENCE_FILES: [&str; 4] = ["LICENSE", "LICENCE", "COPYING", "NOTICE"];
 
-/// Packages with versions, licences and where they are from: CycloneDX as JSON.
-pub(super) fn list(workspace: &Workspace, target: DistTarget) -> Result<Vec<u8>, Failure> {
+/// Packages with versions, licences and where they are from: CycloneDX as JSON, of the commit's `moment`,
+/// without a path of this machine.
+pub(super) fn list(workspace: &Workspace, target: DistTarget, moment: &str) -> Result<String, Failure> {
     if !is_installed(LISTER) {
         let remedy = format!("cargo install {LISTER} --locked");
         return Err(Failure::new(
@@ -26,7 +27,7 @@ pub(super) fn list(workspace: &Workspace, target: DistTarget) -> Result<Vec<u8>,
     let mut cargo = workspace.cargo(&["cyclonedx", "--quiet", "--format", "json", "--spec-version", "1.5"]);
     cargo.args(["--manifest-path", "crates/cli/Cargo.toml", "--target", target.triple]);
     cargo.args(["--no-build-deps", "--override-filename", &name]);
-    capture(&mut cargo)?;
+    capture(cargo.env("SOURCE_DATE_EPOCH", moment))?;
     // It writes beside every manifest that it read.
     let mut found = None;
     for place in ["crates", "."] {
@@ -38,7 +39,8 @@ pub(super) fn list(workspace: &Workspace, target: DistTarget) -> Result<Vec<u8>,
                 continue;
             }
             if folder.ends_with("crates/cli") {
-                found = Some(read(&file)?);
+                let root = format!("{}/", workspace.root.display());
+                found = Some(read_text(&file)?.replace(&root, "quietcore/"));
             }
             fs::remove_file(&file).map_err(|error| failed(&file, &error))?;
         }

@@ -60,7 +60,10 @@ impl InstalledTree {
         let pages = tree.path("share/man/man1");
         files::empty(&pages)?;
         capture(workspace.program(speaker).arg("man").arg(&pages))?;
-        tree.put("share/doc/quietcore/quietcore.cdx.json", &parts::list(workspace, target)?)?;
+        tree.put(
+            "share/doc/quietcore/quietcore.cdx.json",
+            parts::list(workspace, target, &tree.moment)?.as_bytes(),
+        )?;
         tree.put("share/doc/quietcore/THIRD-PARTY", parts::licences(workspace, target)?.as_bytes())?;
         Ok(tree)
     }
