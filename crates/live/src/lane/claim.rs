@@ -12,6 +12,7 @@ use std::io;
 
 /// How a lane waits when it has nothing to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WaitBy {
     /// In [`Cpu::park`](crate::Cpu::park).
     #[default]

@@ -6,6 +6,7 @@ use std::io;
 
 /// Whether a lane's thread stays on its CPU of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Pinning {
     /// If no other control group shares this process's CPUs (an exclusive cpuset).
     #[default]

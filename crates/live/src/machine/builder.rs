@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 /// What happens when a callback or a waker panics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnPanic {
     /// The process ends: a callback that has not finished its work cannot be trusted to have kept the
     /// program's invariants.

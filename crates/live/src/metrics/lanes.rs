@@ -7,6 +7,7 @@ use quietcore_core::{CpuId, CpuSet};
 
 /// What a hierarchy says of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum LaneState {
     /// It turns, or dozes for a tick at most; it looks after others.
     Awake,

@@ -16,6 +16,7 @@ use super::{Duration, Instant};
 /// phase is kept; nothing is caught up that is of no use any more. Code that counts ticks to
 /// measure time needs `Burst`, or adds [`Interval::overruns`](super::Interval::overruns).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MissedTickBehavior {
     /// Missed ticks come one after the other, at once.
     Burst,

@@ -5,6 +5,7 @@ use quietcore_core::TimerOptions as CoreOptions;
 
 /// How exactly a timer is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Precision {
     /// Late by up to an eighth of its delay, and at least by the rest of a tick: for timeouts, which are
     /// nearly always cancelled. Nothing ever moves, so it is the cheapest.

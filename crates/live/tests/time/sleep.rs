@@ -43,7 +43,7 @@ fn never_early_and_no_later_than_promised() {
             let latest = match precision {
                 Precision::Coarse => edge(deadline + duration / 7, start) + MILLI,
                 Precision::Tick => edge(deadline, start),
-                Precision::Exact => deadline,
+                _ => deadline,
             };
             let at = format!("{precision:?} {duration:?}");
             assert_eq!(poll(nap.as_mut(), &waker), Poll::Pending, "{at}");
