@@ -248,13 +248,16 @@ mod tests {
         Cpu, Machine, StartError,
         task::{Priority, TaskOptions, WorkOptions},
     };
+    use core::time::Duration;
     use quietcore_core::CpuId;
     use quietcore_core::realtime::CpuPriority;
     use quietcore_core::run_queue::{LaneQueue, QueueItem};
 
     /// A machine with one lane, and that lane's queue.
     fn machine() -> Result<(&'static Machine, &'static RunQueue), StartError> {
-        let machine = Machine::builder().lanes("0".parse().expect("a list")).start()?;
+        // The lane does not turn: by a slow clock it would look stuck, and lose its tasks to others.
+        let machine = Machine::builder().lanes("0".parse().expect("a list")).stall_after(Duration::MAX);
+        let machine = machine.start()?;
         Ok((machine, machine.lanes.queue(CpuId::default()).expect("it has that lane")))
     }
 
