@@ -82,7 +82,7 @@ pub unsafe extern "C" fn qc_cpu_claim(
             0 => WaitBy::Park,
             QC_CPU_KICK_FD => WaitBy::KickFd,
             _ => {
-                let text = format_args!("`flags` is {flags}, not 0 or QC_CPU_KICK_FD");
+                let text = format!("`flags` is {flags}, not 0 or QC_CPU_KICK_FD");
                 return Err(CallFailure::told(QC_ERROR_INVALID, text));
             }
         };

@@ -106,8 +106,7 @@ impl qc_machine_options {
         }
         if self.spare_lanes != 0 {
             let spares = u16::try_from(self.spare_lanes).map_err(|_| {
-                let text =
-                    format_args!("qc_machine_options.spare_lanes is {}, 65535 the most", self.spare_lanes);
+                let text = format!("qc_machine_options.spare_lanes is {}, 65535 the most", self.spare_lanes);
                 CallFailure::told(QC_ERROR_INVALID, text)
             })?;
             builder = builder.spare_lanes(spares);
@@ -126,7 +125,7 @@ pub(crate) unsafe fn size_at<T>(structure: NonNull<T>, name: &str) -> Result<usi
     if size >= size_of::<usize>() {
         return Ok(size);
     }
-    let text = format_args!("{name}.size is {size}: set it to sizeof({name})");
+    let text = format!("{name}.size is {size}: set it to sizeof({name})");
     Err(CallFailure::told(QC_ERROR_SIZE, text))
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn place<T>(pointer: *mut T, name: &str) -> Result<NonNull<T>, CallFa
     if place.is_aligned() {
         return Ok(place);
     }
-    let text = format_args!("`{name}` is {place:p}: not a multiple of {}", align_of::<T>());
+    let text = format!("`{name}` is {place:p}: not a multiple of {}", align_of::<T>());
     Err(CallFailure::told(QC_ERROR_ADDRESS, text))
 }
 

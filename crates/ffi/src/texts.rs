@@ -90,7 +90,7 @@ unsafe fn give(
         return Ok(QC_OK);
     }
     let (size, needed) = (room.size, said.len() + 1);
-    let what = format_args!("`text` has {size} bytes, and {needed} are needed");
+    let what = format!("`text` has {size} bytes, and {needed} are needed");
     Err(CallFailure::told(QC_ERROR_INVALID, what))
 }
 
