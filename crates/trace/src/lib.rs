@@ -31,6 +31,10 @@
 mod ahead;
 mod annotation;
 mod binary;
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(unreachable_pub, dead_code, reason = "most of it is a live recording's, which needs Linux")
+)]
 mod buffer_counts;
 mod counted;
 mod decode;

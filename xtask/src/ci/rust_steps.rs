@@ -19,14 +19,8 @@ const OTHER_TARGETS: [(&str, &[&str]); 5] = [
 ];
 
 /// Packages that need no Linux.
-const EVERYWHERE: [&str; 6] = [
-    "quietcore-wheel",
-    "quietcore-core",
-    "quietcore-qdisc",
-    "quietcore-trace",
-    "quietcore-verify",
-    "quietcore-sim",
-];
+const EVERYWHERE: [&str; 5] =
+    ["quietcore-wheel", "quietcore-core", "quietcore-qdisc", "quietcore-trace", "quietcore-sim"];
 
 /// Packages that must build without std, and their crate roots.
 const NO_STD: [(&str, &str); 3] = [

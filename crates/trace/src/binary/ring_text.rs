@@ -69,6 +69,7 @@ impl<P: RingPages> RingText<P> {
     }
 
     /// Where its pages come from.
+    #[cfg(target_os = "linux")]
     pub(crate) fn pages_mut(&mut self) -> &mut P {
         &mut self.pages
     }
