@@ -51,6 +51,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: u32 = 5;
 /// And at least so long, for a machine that is busy at times.
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
+/// How long a suite of the unchanged tree may take. How long it takes says what its mutants may take.
+const PATIENCE_UNCHANGED: Duration = Duration::from_mins(20);
 
 /// All mutants, by what they break.
 const LISTS: &[(&str, &[Mutant])] = &[
@@ -213,7 +215,8 @@ impl<'a> Copy<'a> {
         run(&mut self.program(suite, &suite.build()), why)?;
         for time in 1..=self.times {
             let begin = Instant::now();
-            let noticed = self.notices(suite, if is_whole { &[] } else { &tests })?;
+            let tests = if is_whole { &[] } else { &*tests };
+            let noticed = self.notices(suite, tests, PATIENCE_UNCHANGED)?;
             self.patience = self.patience.max(PATIENCE * begin.elapsed());
             if let Some(how) = noticed {
                 let what =
@@ -231,7 +234,12 @@ impl<'a> Copy<'a> {
     }
 
     /// How the suite, or one of these tests of it, failed; `None` if it did not notice anything.
-    fn notices(&self, suite: Suite, tests: &[&'static str]) -> Result<Option<String>, Failure> {
+    fn notices(
+        &self,
+        suite: Suite,
+        tests: &[&'static str],
+        patience: Duration,
+    ) -> Result<Option<String>, Failure> {
         let arguments: Vec<&str> = suite.run().into_iter().chain(tests.iter().copied()).collect();
         let mut command = self.program(suite, &arguments);
         match (suite, wait(&mut command, self.patience)?) {
@@ -273,7 +281,7 @@ impl<'a> Copy<'a> {
             let compiles = self.compiles(killer.suite())?;
             if compiles {
                 for _ in 0..self.times {
-                    kills.extend(self.notices(killer.suite(), killer.test().as_slice())?);
+                    kills.extend(self.notices(killer.suite(), killer.test().as_slice(), self.patience)?);
                 }
             }
             let verdict = match kills.first() {
