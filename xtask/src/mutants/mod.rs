@@ -52,7 +52,7 @@ const PATIENCE: u32 = 5;
 /// And at least so long, for a machine that is busy at times.
 const PATIENCE_MIN: Duration = Duration::from_secs(30);
 /// How long a suite of the unchanged tree may take. How long it takes says what its mutants may take.
-const PATIENCE_UNCHANGED: Duration = Duration::from_mins(20);
+const PATIENCE_UNCHANGED: Duration = Duration::from_secs(20 * 60);
 
 /// All mutants, by what they break.
 const LISTS: &[(&str, &[Mutant])] = &[
@@ -242,8 +242,8 @@ impl<'a> Copy<'a> {
     ) -> Result<Option<String>, Failure> {
         let arguments: Vec<&str> = suite.run().into_iter().chain(tests.iter().copied()).collect();
         let mut command = self.program(suite, &arguments);
-        match (suite, wait(&mut command, self.patience)?) {
-            (_, None) => Ok(Some(format!("no end after {} s", self.patience.as_secs()))),
+        match (suite, wait(&mut command, patience)?) {
+            (_, None) => Ok(Some(format!("no end after {} s", patience.as_secs()))),
             (_, Some(status)) if status.success() => Ok(None),
             // Exit code 1 is a divergence; anything else is a broken command, which notices nothing.
             (Suite::Verify, Some(status)) if status.code() != Some(1) => {
