@@ -45,6 +45,7 @@ mod trigger;
 mod typed;
 mod verify;
 mod wall_clock;
+mod watch;
 mod whatif;
 mod whatif_comparison;
 
@@ -100,6 +101,7 @@ fn run(cli: &Cli) -> Result<CommandOutcome, CliError> {
         Some(CliVerb::Explain(args)) => explain::run(args),
         Some(CliVerb::Diff(args)) => diff::run(args),
         Some(CliVerb::Record(args)) => record::run(args),
+        Some(CliVerb::Watch(args)) => watch::run(args),
         Some(CliVerb::KeepAwake(args)) => keep_awake::run(args),
         Some(CliVerb::Verify(args)) => verify::run(args),
         Some(CliVerb::Whatif(args)) => whatif::run(args),

@@ -7,7 +7,10 @@ use crate::terminal::{Colours, guarded};
 use quietcore_trace::is_steering;
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+
+/// To the upper left corner, and nothing behind it.
+const CLEAR: &[u8] = b"\x1b[H\x1b[J";
 
 /// Prints `text` to standard output.
 pub(crate) fn print(text: &str) -> Result<(), CliError> {
@@ -27,6 +30,22 @@ pub(crate) fn say_as_it_is(text: &str) {
     let _ = io::stderr().lock().write_all(guarded(text, Colours::Off).as_bytes());
 }
 
+/// Prints `text` in place of what a terminal showed before; behind it, where standard output is none.
+pub(crate) fn print_over(text: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    if out.is_terminal() {
+        out.write_all(CLEAR)?;
+    }
+    out.write_all(guarded(text, Colours::of_stdout()).as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints `value` as a line of JSON, as [`json`] has it but for the indentation.
+pub(crate) fn print_json_line(value: &impl Serialize) -> Result<(), CliError> {
+    print(&escaped(&serde_json::to_string(value).map_err(|error| CliError::Output(error.into()))?))
+}
+
 /// Prints `value` as indented JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     print(&json(value)?)
@@ -36,6 +55,10 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
 /// have it for the lowest 32 characters only.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, CliError> {
     let plain = serde_json::to_string_pretty(value).map_err(|error| CliError::Output(error.into()))?;
+    Ok(escaped(&plain))
+}
+
+fn escaped(plain: &str) -> String {
     let mut text = String::with_capacity(plain.len() + 1);
     for letter in plain.chars() {
         if letter != '\n' && is_steering(letter) {
@@ -46,7 +69,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String, CliError> {
         }
     }
     text.push('\n');
-    Ok(text)
+    text
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use quietcore_trace::Question;
 use quietcore_trace::live::BUFFER_KIB_MAX;
 use std::path::PathBuf;
 use std::time::Duration;
-use value::{ColorArg, PolicyArg, cpus, identities, question, short_span, span, trigger};
+pub(crate) use value::MetricsPlace;
+use value::{ColorArg, PolicyArg, cpus, identities, metrics_place, question, short_span, span, trigger};
 
 /// Kernel buffer per CPU of a live recording, unless more is needed.
 pub(crate) const DEFAULT_BUFFER_KIB: u32 = 4096;
@@ -44,6 +45,14 @@ woken by its own timers in every tick, and so stays in the kernel's hierarchy.
 Exit codes: 0 ended by --for or a signal; 2 an error, or it is of no use here.
 It writes no kernel setting.";
 
+const WATCH_NOTES: &str = "\
+A program in the kernel counts; this command reads its memory, so that no CPU is
+woken by it once it has begun. It gives up all rights then. Linux 5.17 or later;
+to begin needs root, or CAP_BPF, CAP_PERFMON and CAP_SYSLOG.
+
+Exit codes: 0 ended by --for or a signal; 2 an error.
+It writes no kernel setting and leaves nothing behind, however it ends.";
+
 const EXPLAIN_EXIT_CODES: &str = "\
 Exit codes: 0 explained, whatever was found; 1 a figure is beyond a limit of
 --fail-on; 2 an error; 130 interrupted. No command writes a kernel setting:
@@ -76,6 +85,7 @@ Look at this machine:
   (no command)    The check-up: this host, and ten seconds of its kernel
   doctor          Examine this host's configuration, or a copy (no root)
   explain --live  Who disturbs which CPU while it records the kernel (root)
+  watch           The same all the time, counted in the kernel: table, metrics
   record          Record the kernel to explain it later or elsewhere (root)
 
 Look at a recording:
@@ -128,6 +138,8 @@ pub(crate) enum CliVerb {
     Diff(DiffArgs),
     /// Record the running kernel, to explain it later or elsewhere (root)
     Record(RecordArgs),
+    /// Count in the kernel, all the time, what disturbs isolated CPUs and who started it (root to begin)
+    Watch(WatchArgs),
     /// Keep housekeeping CPUs awake, so that isolated CPUs run no timers of others (Linux 6.9 to 6.18)
     KeepAwake(KeepAwakeArgs),
     /// Examine this host's configuration (no root, no tracing), or a copy of another host's
@@ -272,6 +284,36 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_size: Option<u32>,
     /// Print what was recorded as JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = WATCH_NOTES)]
+pub(crate) struct WatchArgs {
+    /// The CPUs that must stay quiet, as 1-7,9 [default: the host's isolated ones]
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub(crate) isolated: Option<CpuSet>,
+    /// How often to show what was counted, as 10s or 1m
+    #[arg(long, value_name = "SPAN", value_parser = span, default_value = "10s")]
+    pub(crate) interval: Duration,
+    /// End by itself after this long, as 10m or 1h [default: Ctrl-C ends it]
+    #[arg(long = "for", value_name = "SPAN", value_parser = span)]
+    pub(crate) span: Option<Duration>,
+    /// Offer metrics: in a file, or on a port (of this host alone; ADDRESS:PORT for others), as
+    /// http://127.0.0.1:PORT/metrics and /healthz
+    #[arg(long, value_name = "FILE|PORT", value_parser = metrics_place)]
+    pub(crate) openmetrics: Option<MetricsPlace>,
+    /// So many sets of labels have a series of their own in the metrics
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) series: u32,
+    /// So many rows the table has at most
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) top: u16,
+    /// So many different things are told apart on a CPU in ten seconds; 496 bytes of the kernel's memory each
+    #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..=65_536))]
+    pub(crate) rows: u32,
+    /// Print a line of JSON at each interval instead of the table (docs/reference/watch.md)
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -5,6 +5,8 @@ use clap::ValueEnum;
 use quietcore_core::place::Policy;
 use quietcore_core::{CpuError, CpuSet, Nanos};
 use quietcore_trace::Question;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Where an unpinned timer goes.
@@ -44,6 +46,27 @@ impl ColorArg {
             Self::Always => Some(Colours::On),
             Self::Never => Some(Colours::Off),
         }
+    }
+}
+
+/// Where metrics are offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MetricsPlace {
+    /// Written anew at each interval.
+    File(PathBuf),
+    /// Asked for over HTTP.
+    Port(SocketAddr),
+}
+
+/// A number is a port of this host alone, `ADDRESS:PORT` one for others, too; anything else is a file.
+pub(crate) fn metrics_place(text: &str) -> Result<MetricsPlace, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match (is_number, text.parse::<u16>(), text.parse::<SocketAddr>()) {
+        (_, Ok(port), _) => Ok(MetricsPlace::Port(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))),
+        (true, Err(_), _) => Err(format!("{text} is no port; the highest is 65535")),
+        (_, _, Ok(address)) => Ok(MetricsPlace::Port(address)),
+        _ if text.is_empty() => Err("name a file, a port, or ADDRESS:PORT".to_owned()),
+        _ => Ok(MetricsPlace::File(PathBuf::from(text))),
     }
 }
 

@@ -18,6 +18,7 @@ mod report;
 mod runtimes;
 mod sim;
 mod verification;
+mod watched;
 mod whatif;
 mod when;
 
@@ -32,5 +33,6 @@ pub(crate) use report::{about, explanation, own_disturbance, question_rows, ques
 pub(crate) use runtimes::runtimes;
 pub(crate) use sim::simulation;
 pub(crate) use verification::verification;
+pub(crate) use watched::watched;
 pub(crate) use whatif::comparison;
 pub(crate) use when::when;
