@@ -8,6 +8,7 @@
 
 mod bench;
 mod borrowed_tests;
+mod bpf;
 mod ci;
 mod dist;
 mod files;
@@ -44,6 +45,7 @@ usage: cargo xtask COMMAND
                         pages, completions and the list of what is in it; PROCESSOR: x86_64, aarch64
   packages [--build]    makes the packages of all crates and looks at each; --build: a program outside of the
                         workspace is built from them alone, and the command installed
+  bpf                   compiles the program that `quietcore watch` loads into the kernel; needs clang
   guest [--kernel V]... boots real kernels under QEMU, V a version of Debian's as 6.12 or an image, and runs the
                         command inside: recording, check-up, keep-awake; minutes each
   verify DIR            replays every recording in DIR through the wheel: no line may contradict it
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         ["bench", "--record", words @ ..] => bench::command(true, words),
         ["bench", words @ ..] => bench::command(false, words),
         ["dist", processors @ ..] => dist::command(processors),
+        ["bpf"] => bpf::command(),
         ["packages"] => packages::command(false),
         ["packages", "--build"] => packages::command(true),
         ["guest", words @ ..] => guest::command(words),

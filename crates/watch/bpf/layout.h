@@ -8,8 +8,10 @@
 enum {
 	CPUS_MAX = 4096,
 	WATCHED_MAX = 512,
-	/* One more for each source, for what finds no room. */
 	SOURCES = 8,
+	/* More rows, for things that find no room: without their causes; and one for each source. */
+	PLAIN_ROWS = 64,
+	MORE_ROWS = PLAIN_ROWS + SOURCES,
 	BUCKETS = 32,
 	PROBES = 16,
 	FRAMES = 16,

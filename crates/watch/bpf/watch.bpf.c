@@ -199,19 +199,18 @@ static __always_inline u64 hash_of(const struct key *key)
 	return hash ? hash : 1;
 }
 
-/* The row of a key in a half of a CPU's rows; one of all such if there is no room. */
-static __noinline int row_of(const struct key *key, u32 place, u32 half)
+/* The row of a key among `count` from `start` on; -1 if there is no room. */
+static __noinline int find_row(const struct key *key, u32 start, u32 count)
 {
-	u32 each = rows_each, index, start;
 	struct row *row;
 	u64 hash, was;
+	u32 index;
 
-	if (!key || !each)
+	if (!key || !count)
 		return -1;
 	hash = hash_of(key);
-	start = ((place - 1) * 2 + (half & 1)) * (each + SOURCES);
 	for (u32 i = 0; i < PROBES; i++) {
-		index = start + ((u32)hash + i) % each;
+		index = start + ((u32)hash + i) % count;
 		row = bpf_map_lookup_elem(&rows, &index);
 		if (!row)
 			return -1;
@@ -228,8 +227,35 @@ static __noinline int row_of(const struct key *key, u32 place, u32 half)
 		}
 		return index;
 	}
+	return -1;
+}
+
+/*
+ * The row of a key in a half of a CPU's rows; without its cause if there is no room for it, and one of all such things
+ * if there is none for that.
+ */
+static __noinline int row_of(const struct key *key, u32 place, u32 half)
+{
+	u32 each = rows_each, start, index;
+	struct row *row;
+	int found;
+
+	if (!key)
+		return -1;
+	start = ((place - 1) * 2 + (half & 1)) * (each + MORE_ROWS);
+	found = find_row(key, start, each);
+	if (found >= 0)
+		return found;
 	lose(place, false);
-	index = start + each + (key->thing.source & (SOURCES - 1));
+	/* Tasks have too many names. */
+	if (key->thing.source != TASK) {
+		struct key plain = { .thing = key->thing };
+
+		found = find_row(&plain, start + each, PLAIN_ROWS);
+		if (found >= 0)
+			return found;
+	}
+	index = start + each + PLAIN_ROWS + (key->thing.source & (SOURCES - 1));
 	row = bpf_map_lookup_elem(&rows, &index);
 	if (!row)
 		return -1;

@@ -1,10 +1,10 @@
 //! Names of control groups by their numbers, and what they belong to: a pod, a container, a unit.
 //!
-//! A group's number is that of its folder's inode. Folders are walked anew when a number is asked for that is not known yet, and
-//! a name stays known when its group is gone.
+//! A group's number is that of its folder's inode. Folders are walked anew when a number is asked for that is
+//! not known yet, and a name stays known when its group is gone.
 //!
-//! Source: Linux 6.12, Documentation/admin-guide/cgroup-v2.rst; the folders are those that systemd, containerd, CRI-O, Docker and the
-//! kubelet make, with either of its two drivers.
+//! Source: Linux 6.12, Documentation/admin-guide/cgroup-v2.rst; the folders are those that systemd,
+//! containerd, CRI-O, Docker and the kubelet make, with either of its two drivers.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -52,7 +52,8 @@ pub(crate) struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// Of this host. Version 2 where it is mounted with controllers of its own; else the CPU controller of version 1, or cpuset's.
+    /// Of this host. Version 2 where it is mounted with controllers of its own; else the CPU controller of
+    /// version 1, or cpuset's.
     pub(crate) fn of_host(root: &Path, subsystems: &str) -> Self {
         let second = root.join("sys/fs/cgroup");
         if second.join("cgroup.controllers").exists() {
@@ -170,7 +171,8 @@ fn owner(path: &str, pods: &HashMap<String, String>) -> Owner {
     owner
 }
 
-/// `pod` and its number, behind the class of service where systemd makes the folders, with lines below for dashes.
+/// `pod` and its number, behind the class of service where systemd makes the folders, with lines below for
+/// dashes.
 fn pod_number(stem: &str) -> Option<String> {
     let (before, number) = stem.rsplit_once("pod")?;
     let is_place = before.is_empty() || before.starts_with("kubepods") && before.ends_with('-');
@@ -180,7 +182,8 @@ fn pod_number(stem: &str) -> Option<String> {
     (is_place && is_number).then_some(number)
 }
 
-/// The 64 digits of a container, alone or behind what runs it: `cri-containerd-`, `crio-`, `docker-`, `libpod-`.
+/// The 64 digits of a container, alone or behind what runs it: `cri-containerd-`, `crio-`, `docker-`,
+/// `libpod-`.
 fn container_number(stem: &str) -> Option<String> {
     let digits = stem.rsplit(['-', ':']).next()?;
     let is_number = digits.len() == 64 && digits.chars().all(|digit| digit.is_ascii_hexdigit());
@@ -200,8 +203,8 @@ mod tests {
         owner(path, &HashMap::from([(POD.to_owned(), "shop/web-0".to_owned())]))
     }
 
-    /// Goal: pods, containers and units are named from what systemd, the kubelet's two drivers, containerd, CRI-O, Docker and
-    /// podman call their folders; nothing else is taken for one. Method: a path of each.
+    /// Goal: pods, containers and units are named from what systemd, the kubelet's two drivers, containerd,
+    /// CRI-O, Docker and podman call their folders; nothing else is taken for one. Method: a path of each.
     #[test]
     fn folders_say_what_they_belong_to() {
         let below = POD.replace('-', "_");
@@ -227,8 +230,8 @@ mod tests {
         }
     }
 
-    /// Goal: the version of control groups is found, and of the first one the subsystem's place among all of the kernel's.
-    /// Method: folders as both have them, and a host without any.
+    /// Goal: the version of control groups is found, and of the first one the subsystem's place among all of
+    /// the kernel's. Method: folders as both have them, and a host without any.
     #[test]
     fn the_version_is_found() {
         let folder = std::env::temp_dir().join(format!("quietcore-cgroups-{}", std::process::id()));

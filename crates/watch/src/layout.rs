@@ -1,4 +1,5 @@
-//! What the program in the kernel and its reader share, as words of 64 bits; `bpf/layout.h` says the same in C.
+//! What the program in the kernel and its reader share, as words of 64 bits; `bpf/layout.h` says the same in
+//! C.
 
 use core::fmt;
 use quietcore_core::CpuId;
@@ -9,8 +10,11 @@ use quietcore_trace::SystemInterrupt;
 pub(crate) const CPUS_MAX: usize = 4_096;
 /// So many CPUs are watched at most.
 pub(crate) const WATCHED_MAX: usize = 512;
-/// Rows of a half for what finds no room, one for each source.
+/// Kinds of things.
 pub(crate) const SOURCES: usize = 8;
+/// More rows of a half, for things that find no room: without their causes; and one for each source.
+pub(crate) const PLAIN_ROWS: usize = 64;
+pub(crate) const MORE_ROWS: usize = PLAIN_ROWS + SOURCES;
 /// Durations are counted by powers of two: bucket `n` has those from 2^n ns on, the last one all longer ones.
 pub const BUCKETS: usize = 32;
 /// Names of tasks and handlers are that long at most, as the kernel keeps them.

@@ -7,6 +7,7 @@
 use core::ptr::NonNull;
 use core::slice;
 use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::io;
 use std::os::fd::AsFd;
@@ -38,10 +39,24 @@ impl Words {
         Ok(Self { start, count })
     }
 
-    /// All of them.
-    pub(crate) const fn all(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has `count` words, is aligned to a page, lives as long as `self`, and is accessed as atomics
-        // alone: by this process through this function, by the kernel in whole words.
+    /// A word. Cost: a load.
+    pub(crate) fn get(&self, at: usize) -> u64 {
+        self.all()[at].load(Relaxed) // pairs with nothing: each word is a count of its own
+    }
+
+    /// Changes a word.
+    pub(crate) fn set(&self, at: usize, value: u64) {
+        self.all()[at].store(value, Relaxed); // pairs with nothing: the kernel's program may see it later
+    }
+
+    /// How many there are.
+    pub(crate) const fn count(&self) -> usize {
+        self.count
+    }
+
+    const fn all(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping has `count` words, is aligned to a page, lives as long as `self`, and is
+        // accessed as atomics alone: by this process through this function, by the kernel in whole words.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
@@ -51,5 +66,25 @@ impl Drop for Words {
         // SAFETY: the mapping that `of` made; no reference to it outlives `self`.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.count * size_of::<u64>()) };
         debug_assert!(unmapped.is_ok(), "it was mapped");
+    }
+}
+
+#[cfg(test)]
+impl Words {
+    /// Memory of this process alone, all zeros.
+    pub(crate) fn own(count: usize) -> Self {
+        let bytes = count * size_of::<u64>();
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping, at an address that the kernel chooses, of a length that is not 0.
+        let start = unsafe {
+            rustix::mm::mmap_anonymous(core::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE)
+        };
+        let start = NonNull::new(start.expect("there is memory").cast()).expect("not at 0");
+        Self { start, count }
+    }
+
+    /// Adds to a word, as the kernel's program does.
+    pub(crate) fn add(&self, at: usize, value: u64) {
+        self.all()[at].fetch_add(value, Relaxed); // pairs with nothing: tests have one thread
     }
 }

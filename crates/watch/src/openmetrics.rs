@@ -1,6 +1,7 @@
 //! A report as OpenMetrics text, described for users in `docs/reference/watch.md`.
 //!
-//! All counts are counters: they begin with the watch and never become less, so `rate()` over them means something.
+//! All counts are counters: they begin with the watch and never become less, so `rate()` over them means
+//! something.
 //!
 //! Source: OpenMetrics 1.0, "Text format".
 
@@ -16,10 +17,12 @@ use prometheus_client::registry::{Registry, Unit};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Powers of two of ns that are buckets of the histogram: 256 ns to 1.07 s; what is longer is in the last one.
+/// Powers of two of ns that are buckets of the histogram: 256 ns to 1.07 s; what is longer is in the last
+/// one.
 const BUCKETS_SHOWN: std::ops::Range<usize> = 7..30;
 
-/// The text of a report, ending in `# EOF`. `series` says which rows have labels of their own; it is the same one each time.
+/// The text of a report, ending in `# EOF`. `series` says which rows have labels of their own; it is the same
+/// one each time.
 #[must_use]
 pub fn openmetrics(report: &WatchReport, series: &mut SeriesTable) -> String {
     let mut registry = Registry::default();
@@ -140,8 +143,8 @@ mod tests {
     use crate::report::tests::{report, row};
     use crate::series::SeriesTable;
 
-    /// Goal: every figure is there, in counters that Prometheus takes, and the histogram's buckets add up. Method: the text of a
-    /// report with two rows of a CPU.
+    /// Goal: every figure is there, in counters that Prometheus takes, and the histogram's buckets add up.
+    /// Method: the text of a report with two rows of a CPU.
     #[test]
     fn the_text_has_every_figure() {
         let mut report = report(vec![row("a", 3), row("b", 4)]);

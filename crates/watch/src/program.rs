@@ -1,7 +1,8 @@
 //! The program that counts, loaded into the running kernel.
 //!
-//! It is compiled once (`cargo xtask bpf`), and its fields and tracepoints are found by the kernel's own description of its types when
-//! it is loaded. A tracepoint that a kernel has not, or whose part of the program it does not take, is left out, and said.
+//! It is compiled once (`cargo xtask bpf`), and its fields and tracepoints are found by the kernel's own
+//! description of its types when it is loaded. A tracepoint that a kernel has not, or whose part of the
+//! program it does not take, is left out, and said.
 
 use crate::error::WatchError;
 use crate::layout::{CHOICE_WORDS, CPUS_MAX, LOSSES_WORDS, ROW_WORDS, STACK_FRAMES, WATCHED_MAX};
@@ -10,7 +11,6 @@ use crate::rows::Rows;
 use aya::maps::{Map, MapData, StackTraceMap};
 use aya::programs::{Program, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
-use core::sync::atomic::Ordering::Relaxed;
 use quietcore_core::{CpuId, CpuSet};
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd};
@@ -18,8 +18,8 @@ use std::os::fd::{AsFd, AsRawFd};
 /// Compiled from `bpf/watch.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!("../bpf/watch.bpf.o");
 
-/// Ends come first, beginnings last, and what starts something before what it becomes: one that is switched on while something is
-/// open sees its end alone, which counts nothing.
+/// Ends come first, beginnings last, and what starts something before what it becomes: one that is switched
+/// on while something is open sees its end alone, which counts nothing.
 const ENDS: [&str; 2] = ["_exit", "_end"];
 const STARTS: [&str; 7] = [
     "timer_start",
@@ -107,16 +107,16 @@ impl Loaded {
             ebpf.take_map("stacks").ok_or_else(|| WatchError::Load("it has no stacks".to_owned()))?;
         let stacks = StackTraceMap::try_from(stacks).map_err(|error| WatchError::Load(chain(&error)))?;
         for (place, cpu) in settings.cpus.iter().enumerate() {
-            choices.all()[cpu.index()].store(place as u64 + 1, Relaxed);
+            choices.set(cpu.index(), place as u64 + 1);
         }
         let left_out = switch_on(&mut ebpf, &btf)?;
         Ok(Self { ebpf, rows, choices, losses, stacks, left_out })
     }
 
-    /// What went wrong on a watched CPU: how often something was lost as too much was open, and how often something found no
-    /// row of its own.
+    /// What went wrong on a watched CPU: how often something was lost as too much was open, and how often
+    /// something found no row of its own.
     pub(crate) fn losses(&self, place: usize) -> (u64, u64) {
-        let at = |word: usize| self.losses.all()[place * LOSSES_WORDS + word].load(Relaxed);
+        let at = |word: usize| self.losses.get(place * LOSSES_WORDS + word);
         (at(0), at(1))
     }
 
@@ -165,7 +165,10 @@ fn load(settings: &Settings<'_>, btf: &Btf) -> Result<Ebpf, WatchError> {
         .override_global("calls_a_queue", &settings.calls_a_queue, true)
         .override_global("watched_mask", &mask, true)
         .map_max_entries("rows", Rows::count(settings.cpus.len(), settings.rows_each) as u32);
-    loader.load(OBJECT).map_err(|error| WatchError::Load(chain(&error)))
+    loader.load(OBJECT).map_err(|error| match is_refused(&error) {
+        true => WatchError::NotAllowed(chain(&error)),
+        false => WatchError::Load(chain(&error)),
+    })
 }
 
 /// Loads and attaches each part; returns what is left out.
@@ -217,13 +220,16 @@ fn turn(name: &str) -> u8 {
 }
 
 /// Whether this process may not, whatever the program.
-fn is_refused(error: &ProgramError) -> bool {
-    let code = match error {
-        ProgramError::LoadError { io_error, .. } => io_error.raw_os_error(),
-        ProgramError::SyscallError(error) => error.io_error.raw_os_error(),
-        _ => None,
-    };
-    code == Some(rustix::io::Errno::PERM.raw_os_error())
+fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let code = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+        if code == Some(rustix::io::Errno::PERM.raw_os_error()) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 fn why(error: &ProgramError) -> String {

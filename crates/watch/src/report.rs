@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct WatchReport {
     /// The CPUs that are watched.
     pub cpus: CpuSet,
-    /// Since the watch began.
+    /// From the begin of the watch to when what was counted was taken over last.
     pub watched: Duration,
     /// By CPU, kind, name and cause.
     pub rows: Vec<WatchedRow>,
@@ -58,7 +58,8 @@ pub struct WatchedRow {
     pub longest: Nanos,
     /// How many lasted 2^n ns or longer, and less than 2^(n+1).
     pub buckets: [u64; BUCKETS],
-    /// The functions of the kernel that started one of the first, the innermost first; empty if it is not known.
+    /// The functions of the kernel that started one of the first, the innermost first; empty if it is not
+    /// known.
     pub stack: Vec<String>,
 }
 
@@ -115,8 +116,8 @@ impl WatchedRow {
         row
     }
 
-    /// A duration that `share` (0 to 1) of those that ended did not reach: the end of the power of two in which it lies, at most the
-    /// longest; `None` if none ended.
+    /// A duration that `share` (0 to 1) of those that ended did not reach: the end of the power of two in
+    /// which it lies, at most the longest; `None` if none ended.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<Nanos> {
         let rank = (share.clamp(0.0, 1.0) * self.ended as f64).ceil().max(1.0) as u64;
@@ -177,8 +178,8 @@ pub(crate) mod tests {
         WatchReport { cpus, watched, rows, losses: Losses::default(), left_out: vec![] }
     }
 
-    /// Goal: a quantile is the end of its power of two and no longer than the longest; nothing that ended has none. Method: ten
-    /// short ones and a long one.
+    /// Goal: a quantile is the end of its power of two and no longer than the longest; nothing that ended has
+    /// none. Method: ten short ones and a long one.
     #[test]
     fn quantiles_are_ends_of_powers_of_two() {
         let mut of = row("a", 10);

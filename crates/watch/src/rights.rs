@@ -3,8 +3,8 @@
 use crate::error::WatchError;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 
-/// Gives up all rights of the calling thread, and of those that it starts later, for good: the program is loaded, and its memory is
-/// mapped. What is owned by the user of the process can be written still.
+/// Gives up all rights of the calling thread, and of those that it starts later, for good: the program is
+/// loaded, and its memory is mapped. What is owned by the user of the process can be written still.
 ///
 /// # Errors
 /// [`WatchError::Rights`].

@@ -1,7 +1,9 @@
-//! Which rows of a report are series of their own in a monitoring system, which keeps one for each set of labels for ever.
+//! Which rows of a report are series of their own in a monitoring system, which keeps one for each set of
+//! labels for ever.
 //!
-//! Decided here: what a row's labels are, and that there are at most so many sets of them. A set that has once been given a series keeps
-//! it, and what comes later is counted under [`OTHER`], by CPU and kind, so that no counter ever becomes less.
+//! Decided here: what a row's labels are, and that there are at most so many sets of them. A set that has
+//! once been given a series keeps it, and what comes later is counted under [`OTHER`], by CPU and kind, so
+//! that no counter ever becomes less.
 
 use crate::report::{WatchReport, WatchedCause, WatchedRow};
 use quietcore_trace::is_steering;
@@ -107,8 +109,9 @@ mod tests {
         series.map(|(labels, SeriesCounts { count, .. })| (labels.name, count)).collect()
     }
 
-    /// Goal: there are never more series than allowed, none is taken back, the sum of all is that of the rows, and none becomes
-    /// less. Method: three names with room for two, in another order and with higher counts the second time.
+    /// Goal: there are never more series than allowed, none is taken back, the sum of all is that of the
+    /// rows, and none becomes less. Method: three names with room for two, in another order and with higher
+    /// counts the second time.
     #[test]
     fn series_are_few_and_never_shrink() {
         let mut table = SeriesTable::new(2);

@@ -1,7 +1,8 @@
 //! Names of the kernel's functions, from `/proc/kallsyms`.
 //!
-//! The file is opened once, while the process may read addresses, and read anew when an address is asked for whose name is not
-//! known yet: a module may have been loaded meanwhile. Only names that were asked for are kept.
+//! The file is opened once, while the process may read addresses, and read anew when an address is asked for
+//! whose name is not known yet: a module may have been loaded meanwhile. Only names that were asked for are
+//! kept.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;

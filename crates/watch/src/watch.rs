@@ -24,8 +24,8 @@ const CALLS_A_QUEUE: &str = "generic_smp_call_function_single_interrupt";
 pub struct WatchRequest {
     /// CPUs, at most 512, with numbers below 4096.
     pub cpus: CpuSet,
-    /// Rows of each CPU in the kernel's memory; twice as many are reserved, 248 bytes each. 64 to 65,536. More different things
-    /// than that between two collections are counted by kind.
+    /// Rows of each CPU in the kernel's memory; twice as many are reserved, 248 bytes each. 64 to 65,536.
+    /// More different things than that between two collections are counted by kind.
     pub rows_each: u32,
 }
 
@@ -34,7 +34,8 @@ impl WatchRequest {
     pub const ROWS_EACH: u32 = 512;
 }
 
-/// A running watch. It ends, and leaves nothing in the kernel, when it is dropped or the process ends, however it ends.
+/// A running watch. It ends, and leaves nothing in the kernel, when it is dropped or the process ends,
+/// however it ends.
 #[derive(Debug)]
 pub struct Watch {
     loaded: Loaded,
@@ -45,11 +46,13 @@ pub struct Watch {
     stacks: HashMap<u32, Vec<u64>>,
     own_interrupts: u64,
     begun: Instant,
+    /// When what was counted was taken over last.
+    collected: Instant,
 }
 
 impl Watch {
-    /// Loads the program and begins to count. That sends interrupts to all CPUs, as the kernel changes its code there; afterwards
-    /// there are none.
+    /// Loads the program and begins to count. That sends interrupts to all CPUs, as the kernel changes its
+    /// code there; afterwards there are none.
     ///
     /// # Errors
     /// [`WatchError`]: what the kernel lacks, or the process may not.
@@ -74,8 +77,8 @@ impl Watch {
         };
         let loaded = Loaded::new(&settings)?;
         let mut rows = Rows::new(&cpus, rows_each);
-        rows.collect(loaded.rows.all(), loaded.choices.all());
-        let own_interrupts = own_interrupts(&rows);
+        rows.collect(&loaded.rows, &loaded.choices);
+        let (own_interrupts, begun) = (own_interrupts(&rows), Instant::now());
         Ok(Self {
             rows,
             own_interrupts,
@@ -84,11 +87,13 @@ impl Watch {
             symbols,
             cgroups: Cgroups::new(&hierarchy),
             stacks: HashMap::new(),
-            begun: Instant::now(),
+            begun,
+            collected: begun,
         })
     }
 
-    /// Gives up, for good, all rights of the calling thread and of those that it starts later: a watch needs none once it has begun.
+    /// Gives up, for good, all rights of the calling thread and of those that it starts later: a watch needs
+    /// none once it has begun.
     ///
     /// # Errors
     /// [`WatchError::Rights`].
@@ -114,14 +119,16 @@ impl Watch {
         self.own_interrupts
     }
 
-    /// Takes over what was counted. To be called every minute or more often: durations are added up in the kernel, and what finds no
-    /// room there until the next call is counted by its kind. Cost: memory is read, no call is made and no CPU woken.
+    /// Takes over what was counted. To be called every minute or more often: durations are added up in the
+    /// kernel, and what finds no room there until the next call is counted by its kind. Cost: memory is read,
+    /// no call is made and no CPU woken.
     pub fn collect(&mut self) {
-        self.rows.collect(self.loaded.rows.all(), self.loaded.choices.all());
+        self.rows.collect(&self.loaded.rows, &self.loaded.choices);
+        self.collected = Instant::now();
     }
 
-    /// All that was counted until the last [`Watch::collect`]. Cost: names that are not known yet are looked up in the kernel's
-    /// list of functions and the folders of control groups.
+    /// All that was counted until the last [`Watch::collect`]. Cost: names that are not known yet are looked
+    /// up in the kernel's list of functions and the folders of control groups.
     #[must_use]
     pub fn report(&mut self) -> WatchReport {
         self.look_names_up();
@@ -145,7 +152,7 @@ impl Watch {
         }
         WatchReport {
             cpus: self.cpus.iter().copied().collect(),
-            watched: self.begun.elapsed(),
+            watched: self.collected.duration_since(self.begun),
             rows,
             losses,
             left_out: self.loaded.left_out.clone(),

@@ -53,7 +53,7 @@ impl Step {
     }
 }
 
-const STEPS: [Step; 21] = [
+const STEPS: [Step; 23] = [
     Step::new("fmt", "cargo fmt --all --check", rust_steps::fmt),
     Step::new("clippy", "cargo clippy, all targets, warnings are errors", rust_steps::clippy),
     Step::new("tests", "cargo test --workspace", rust_steps::tests),
@@ -79,6 +79,7 @@ const STEPS: [Step; 21] = [
         .unless(crate::instructions::is_missing),
     Step::new("fuzz", "the checks of the fuzz targets, on their seeds", rust_steps::fuzz),
     Step::new("tidy", "the rules of style that a program can check", tidy),
+    Step::new("bpf", "the program for the kernel is that of its sources", bpf),
     Step::new("deny", "licences, versions and sources of the dependencies", deny::deny)
         .unless(deny::is_missing),
     Step::new("count", "explain's figures, counted a second time in Python", python::count),
@@ -86,6 +87,8 @@ const STEPS: [Step; 21] = [
     Step::new("hostile", "explain with input that is hard to read, in 256 MiB", scripts::hostile),
     Step::new("disturbance", "the runtime while it is stopped, throttled and moved", scripts::disturbance),
     Step::new("live", "recordings of the running kernel", scripts::live).unless(scripts::cannot_record),
+    Step::new("watch", "what disturbs CPUs, counted in the running kernel", scripts::watch)
+        .unless(scripts::cannot_watch),
     Step::new("packets", "real programs' packets through TUN devices", scripts::packets)
         .unless(scripts::has_no_devices),
 ];
@@ -100,6 +103,10 @@ fn miri(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
 
 fn borrowed_tests(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     crate::borrowed_tests::check(&[], None)
+}
+
+fn bpf(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {
+    crate::bpf::check()
 }
 
 fn instructions(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {

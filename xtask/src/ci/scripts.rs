@@ -21,6 +21,14 @@ pub(super) fn cannot_record() -> Option<&'static str> {
     (!Path::new(TRACING).is_dir()).then_some("needs tracefs: mount -t tracefs nodev /sys/kernel/tracing")
 }
 
+/// Why nothing can be counted in the kernel here.
+pub(super) fn cannot_watch() -> Option<&'static str> {
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Some("needs a kernel with CONFIG_DEBUG_INFO_BTF");
+    }
+    cannot_record()
+}
+
 /// Why packets cannot be sent through devices here.
 pub(super) fn has_no_devices() -> Option<&'static str> {
     if !is_root() {
@@ -57,6 +65,13 @@ pub(super) fn disturbance(workspace: &Workspace, _: &CiOptions) -> Result<(), Fa
 
 pub(super) fn live(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     with_tool(workspace, "tests/live_root.sh")
+}
+
+pub(super) fn watch(workspace: &Workspace, options: &CiOptions) -> Result<(), Failure> {
+    let quietcore = release(workspace, &["build", "--release", "-p", "quietcore-cli"], "quietcore")?;
+    let mut command = workspace.program("bash");
+    command.arg("tests/watch_root.sh").arg(quietcore).args(options.all.then_some("--all"));
+    run_script(workspace, &mut command)
 }
 
 pub(super) fn packets(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {

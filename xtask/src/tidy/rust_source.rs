@@ -51,6 +51,7 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("crates/live/src/timer/tests/late_ends.rs", "its user's half of the promise"),
     ("crates/live/src/timer/tests/pending.rs", "its user's half of the promise"),
     ("crates/live/src/lane/realtime.rs", "a scheduling policy that the safe bindings lack"),
+    ("crates/watch/src/memory.rs", "the kernel hands out memory as an address and a length"),
     ("crates/net/src/tun/system.rs", "system calls that the safe bindings lack"),
     ("crates/live/src/words/stall_record.rs", "references that last for ever, in a word"),
     ("crates/live/tests/time_fork.rs", "a process that forks"),

@@ -9,7 +9,7 @@ use super::source::{SourceFile, SourceTree, Violation};
 const RECORDINGS_LIMIT: u64 = 6 * 1024 * 1024;
 
 /// Crate folder and the crates of ours it may name. `live` and `sim` never name each other.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("macros", &[]),
     ("page", &[]),
     ("testing", &[]),
@@ -20,6 +20,8 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("explain", &["core", "trace"]),
     // What-if answers in the figures of explain.
     ("verify", &["wheel", "core", "trace", "explain"]),
+    // Names of interrupts and softirqs, and what may be shown of a name.
+    ("watch", &["core", "trace"]),
     ("live", &["wheel", "core"]),
     // The packets of a scenario pass through the disciplines that programs use; a run is written as tracks.
     ("sim", &["wheel", "core", "qdisc", "trace"]),
@@ -44,6 +46,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
             "quietcore",
             "lab",
             "page",
+            "watch",
         ],
     ),
 ];

@@ -1,11 +1,10 @@
 //! What was counted in an interval, and since the beginning.
 
-use quietcore_core::{CpuId, Nanos};
+use quietcore_core::CpuId;
 use quietcore_trace::WallClock;
 use quietcore_watch::{LeftOut, Source, WatchReport, WatchedCause, WatchedRow};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::time::Duration;
 
 /// A line of `quietcore watch --json`, schema 1.
 #[derive(Debug, Serialize)]
@@ -79,12 +78,8 @@ pub(crate) struct IntervalLeftOut {
 
 impl IntervalReport {
     /// What came between two reports of one watch.
-    pub(crate) fn between(
-        before: &WatchReport,
-        now: &WatchReport,
-        interval: Duration,
-        clock: WallClock,
-    ) -> Self {
+    pub(crate) fn between(before: &WatchReport, now: &WatchReport, clock: WallClock) -> Self {
+        let interval = now.watched.saturating_sub(before.watched);
         let before: BTreeMap<_, _> = before.rows.iter().map(|row| (row.identity(), row)).collect();
         let owners = owners(&now.rows);
         let row = |now: &WatchedRow| {

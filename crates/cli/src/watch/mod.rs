@@ -109,14 +109,16 @@ impl Resident<'_> {
         let begun = Instant::now();
         let mut last = self.watch.report();
         self.publish(&last)?;
-        let mut is_over = false;
+        let (mut is_over, mut end) = (false, begun);
         while !is_over {
-            let from = Instant::now();
-            is_over = self.wait(interrupt, begun);
+            // An interval that was missed is part of the next one.
+            end = (end + self.args.interval).max(Instant::now());
+            is_over = self.wait(interrupt, begun, end);
+            let clock = wall_clock::now();
             let report = self.watch.report();
             self.publish(&report)?;
             // One that a signal cut short has what was counted until then.
-            self.show(&last, &report, from.elapsed())?;
+            self.show(&IntervalReport::between(&last, &report, clock))?;
             last = report;
         }
         // It is there to be ended so.
@@ -124,9 +126,8 @@ impl Resident<'_> {
     }
 
     /// Waits for the end of an interval; whether it was the last one.
-    fn wait(&mut self, interrupt: &SignalFlag, begun: Instant) -> bool {
+    fn wait(&mut self, interrupt: &SignalFlag, begun: Instant, end: Instant) -> bool {
         let now = Instant::now();
-        let end = now + self.args.interval;
         let last = self.args.span.map(|span| begun + span);
         let end = last.map_or(end, |last| last.min(end));
         let mut collected = now;
@@ -159,13 +160,12 @@ impl Resident<'_> {
         Ok(())
     }
 
-    fn show(&self, before: &WatchReport, now: &WatchReport, interval: Duration) -> Result<(), CliError> {
-        let report = IntervalReport::between(before, now, interval, wall_clock::now());
+    fn show(&self, report: &IntervalReport) -> Result<(), CliError> {
         if self.args.json {
-            return output::print_json_line(&report);
+            return output::print_json_line(report);
         }
         let mut page = text::Page::for_stdout();
-        text::watched(&mut page, &report, usize::from(self.args.top));
+        text::watched(&mut page, report, usize::from(self.args.top));
         output::print_over(&page.into_text())
     }
 }

@@ -144,8 +144,9 @@ mod tests {
         answer
     }
 
-    /// Goal: metrics and health are answered, nothing else is; health is bad before the first text and when the last
-    /// one is old; a port that is taken is an error. Method: over a real connection, with a short interval and a long one.
+    /// Goal: metrics and health are answered, nothing else is; health is bad before the first text and when
+    /// the last one is old; a port that is taken is an error. Method: over a real connection, with a short
+    /// interval and a long one.
     #[test]
     fn metrics_and_health_are_answered() {
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Holds `quietcore watch` against three others that count the same events of the same minutes: a bpftrace script, the kernel's own
+/proc/interrupts, and `quietcore explain --live`. Usage, as root: watch_agreement.py QUIETCORE CPUS SECONDS [--without-bpftrace]
+
+Each counts in a window of its own. The counts of bpftrace, once a second, are made those of another's window by interpolation; what is
+left of the edges is why short runs differ more. Exit code 1 where a count differs by more than 0.1 % (bpftrace), or 1 % (/proc/interrupts)
+and by more than an edge can hold.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+
+HERE = pathlib.Path(__file__).parent
+#: What of /proc/interrupts each kind is.
+LINES = {"local_timer": ["LOC"], "reschedule": ["RES"], "call_function_single + call_function": ["CAL"]}
+#: Counts of this many seconds are not told apart from those of a window's edges.
+EDGE = 0.2
+
+
+def cpu_list(text):
+    cpus = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        cpus.update(range(int(first), int(last or first) + 1))
+    return sorted(cpus)
+
+
+class Counts:
+    """Counts at moments of the monotonic clock, in seconds."""
+
+    def __init__(self):
+        self.moments = []
+
+    def add(self, at, counts):
+        self.moments.append((at, counts))
+
+    def at(self, moment, key):
+        """The count at a moment between two that are known."""
+        before = after = None
+        for at, counts in self.moments:
+            if at == moment:
+                return counts.get(key, 0)
+            if at <= moment:
+                before = (at, counts)
+            elif after is None:
+                after = (at, counts)
+        if before is None or after is None:
+            raise SystemExit(f"nothing was counted around {moment} s: {len(self.moments)} moments from {self.moments[:1]}"[:200])
+        share = (moment - before[0]) / (after[0] - before[0])
+        one, two = before[1].get(key, 0), after[1].get(key, 0)
+        return one + (two - one) * share
+
+    def between(self, begin, end, key):
+        return self.at(end, key) - self.at(begin, key)
+
+
+def interrupts():
+    """The kernel's own counts by line and CPU."""
+    lines = pathlib.Path("/proc/interrupts").read_text().splitlines()
+    cpus = [int(word[3:]) for word in lines[0].split()]
+    counts = {}
+    for line in lines[1:]:
+        words = line.split()
+        name = words[0].rstrip(":")
+        for cpu, word in zip(cpus, words[1:]):
+            if word.isdigit():
+                counts[cpu, name] = int(word)
+    return counts
+
+
+def watch_counts(line):
+    """Totals of a line of `quietcore watch --json` by CPU and kind, as the script has them."""
+    counts = {}
+
+    def add(cpu, kind, count):
+        counts[cpu, kind] = counts.get((cpu, kind), 0) + count
+
+    for row in line["rows"]:
+        cpu, source, total = row["cpu"], row["source"], row["count_total"]
+        add(cpu, row["name"] if source == "processor" else source, total)
+        if source in ("timer", "hrtimer") and row["cause"] and row["cause"]["cpu"] != cpu:
+            add(cpu, "foreign " + source, total)
+    return counts
+
+
+def reader(process, take):
+    thread = threading.Thread(target=lambda: [take(line) for line in process.stdout], daemon=True)
+    thread.start()
+    return thread
+
+
+def main():
+    command, cpus, seconds = sys.argv[1], cpu_list(sys.argv[2]), int(sys.argv[3])
+    mask = sum(1 << cpu for cpu in cpus)
+    script, others, kernel = Counts(), Counts(), Counts()
+    to_monotonic = time.monotonic() - time.time()
+    pending = {"at": None, "counts": {}}
+
+    def take_script(line):
+        if match := re.match(r"time (\d+)", line):
+            if pending["at"] is not None:
+                script.add(pending["at"], pending["counts"])
+            at = int(match[1]) / 1e9
+            # Versions differ in which clock theirs is: it is the one that is nearest now.
+            clocks = [time.clock_gettime(clock) for clock in (time.CLOCK_MONOTONIC, time.CLOCK_BOOTTIME)]
+            nearest = min(clocks, key=lambda now: abs(now - at))
+            pending["at"], pending["counts"] = at + clocks[0] - nearest, {}
+        elif match := re.match(r"@count\[(\d+), (.*)\]: (\d+)", line):
+            pending["counts"][int(match[1]), match[2]] = int(match[3])
+
+    def take_watch(line):
+        report = json.loads(line)
+        others.add(report["at_ns"] / 1e9 + to_monotonic, watch_counts(report))
+        losses.append(report["losses"])
+
+    losses = []
+    has_script = "--without-bpftrace" not in sys.argv
+    bpftrace = has_script and subprocess.Popen(
+        ["bpftrace", "-B", "line", str(HERE / "watch_agreement.bt"), str(mask)],
+        stdout=subprocess.PIPE, text=True, env={"BPFTRACE_MAX_MAP_KEYS": "65536", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+    )
+    script_reader = has_script and reader(bpftrace, take_script)
+    while has_script and len(script.moments) < 2:
+        if bpftrace.poll() is not None:
+            raise SystemExit(f"bpftrace ended with {bpftrace.returncode}")
+        time.sleep(0.1)
+    watch = subprocess.Popen(
+        [command, "watch", "--isolated", sys.argv[2], "--interval", "1s", "--json"], stdout=subprocess.PIPE, text=True
+    )
+    watch_reader = reader(watch, take_watch)
+    while len(others.moments) < 2:
+        time.sleep(0.1)
+    explain = subprocess.Popen(
+        [command, "explain", "--live", f"{seconds}s", "--isolated", sys.argv[2], "--questions", "isolation", "--json"],
+        stdout=subprocess.PIPE, text=True,
+    )
+    begin = time.monotonic()
+    while time.monotonic() < begin + seconds:
+        kernel.add(time.monotonic(), interrupts())
+        time.sleep(0.1)
+    explained = json.loads(explain.communicate()[0])
+    time.sleep(2.5)
+    usage = pathlib.Path(f"/proc/{watch.pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    cpu_seconds = (int(usage[11]) + int(usage[12])) / 100
+    watch.terminate()
+    watch.wait()
+    watch_reader.join()
+    if has_script:
+        # What it counted until then is printed a little later.
+        time.sleep(4)
+        bpftrace.terminate()
+        bpftrace.wait()
+        script_reader.join()
+    return compare(cpus, script, others, kernel, explained, losses, to_monotonic, cpu_seconds)
+
+
+def compare(cpus, script, others, kernel, explained, losses, to_monotonic, cpu_seconds):
+    begin, end = others.moments[0][0], others.moments[-1][0]
+    span, failed = end - begin, 0
+    print(f"{'CPU':>4} {'what':<38} {'watch':>10} {'other':>10} {'apart':>9}  other is")
+
+    def row(cpu, what, ours, other, name, share, edges):
+        nonlocal failed
+        if max(ours, other) == 0:
+            return
+        apart = abs(ours - other) / max(ours, other)
+        is_same = apart <= share or abs(ours - other) <= max(2, EDGE * edges * max(ours, other) / span)
+        failed += not is_same
+        print(f"{cpu:>4} {what:<38} {ours:>10.0f} {other:>10.0f} {apart:>9.3%}  {name}{'' if is_same else '  DIFFERS'}")
+
+    kinds = ["foreign timer", "foreign hrtimer", "timer", "hrtimer", "softirq", "device", "local_timer", "reschedule",
+             "call_function", "call_function_single", "work", "task"]
+    for cpu in cpus:
+        for kind in kinds if script.moments else ():
+            row(cpu, kind, others.between(begin, end, (cpu, kind)), script.between(begin, end, (cpu, kind)), "bpftrace", 0.001, 2)
+        first, last = kernel.moments[0][0], kernel.moments[-1][0]
+        for kind, lines in LINES.items():
+            ours = sum(others.between(first, last, (cpu, part)) for part in kind.split(" + "))
+            theirs = sum(kernel.between(first, last, (cpu, line)) for line in lines)
+            row(cpu, kind, ours, theirs, "/proc/interrupts", 0.01, 2)
+        first = (explained["wall_clock_ns"] + explained["begin_ns"]) / 1e9 + to_monotonic
+        last = first + explained["duration_ns"] / 1e9
+        for kind in ("timer", "hrtimer", "softirq", "device", "processor", "work", "task"):
+            theirs = sum(it["count"] for it in explained["interruptions"] if (it["cpu"], it["source"]) == (cpu, kind))
+            parts = ("local_timer", "reschedule", "call_function", "call_function_single", "irq_work") if kind == "processor" else (kind,)
+            ours = sum(others.between(first, last, (cpu, part)) for part in parts)
+            lost = explained["lost_events"]
+            row(cpu, kind, ours, theirs, "explain --live" + (f", {lost} events lost" if lost else ""), 0.01, 4)
+    print(f"watch: {span:.1f} s, losses {losses[-1]}, CPU time {cpu_seconds / (others.moments[-1][0] - begin):.3%} of one core")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
