@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Holds `quietcore watch` against three others that count the same events of the same minutes: a bpftrace script, the kernel's own
-/proc/interrupts, and `quietcore explain --live`. Usage, as root: watch_agreement.py QUIETCORE CPUS SECONDS [--without-bpftrace]
+"""Holds `quietcore watch` against others that count the same events of the same minutes: a bpftrace script,
+the kernel's own /proc/interrupts, and `quietcore explain --live`.
 
-Each counts in a window of its own. The counts of bpftrace, once a second, are made those of another's window by interpolation; what is
-left of the edges is why short runs differ more. Exit code 1 where a count differs by more than 0.1 % (bpftrace), or 1 % (/proc/interrupts)
-and by more than an edge can hold.
+    watch_agreement.py QUIETCORE CPUS SECONDS [--without-bpftrace]   as root, on this machine
+    watch_agreement.py --recorded WATCH EXPLAIN   files: lines of `watch --json`, and `explain --json` of a
+                                                  recording that was made while it watched
+
+Each counts in a window of its own. Counts are known at some moments, and those between them by
+interpolation; what is left of the edges is why short runs differ more. Exit code 1 where a count differs by
+more than 0.1 % (bpftrace) or 1 % (the others), and by more than an edge can hold.
 """
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -20,6 +25,9 @@ HERE = pathlib.Path(__file__).parent
 LINES = {"local_timer": ["LOC"], "reschedule": ["RES"], "call_function_single + call_function": ["CAL"]}
 #: Counts of this many seconds are not told apart from those of a window's edges.
 EDGE = 0.2
+PROCESSOR = ("local_timer", "reschedule", "call_function", "call_function_single", "irq_work", "thermal_apic")
+TIMERS = ("foreign timer", "foreign hrtimer", "timer", "hrtimer")
+KINDS = (*TIMERS, "softirq", "device", *PROCESSOR[:4], "work", "task")
 
 
 def cpu_list(text):
@@ -50,7 +58,8 @@ class Counts:
             elif after is None:
                 after = (at, counts)
         if before is None or after is None:
-            raise SystemExit(f"nothing was counted around {moment} s: {len(self.moments)} moments from {self.moments[:1]}"[:200])
+            moments = [at for at, _ in self.moments]
+            raise SystemExit(f"nothing was counted around {moment} s, only at {moments}")
         share = (moment - before[0]) / (after[0] - before[0])
         one, two = before[1].get(key, 0), after[1].get(key, 0)
         return one + (two - one) * share
@@ -95,6 +104,8 @@ def reader(process, take):
 
 
 def main():
+    if sys.argv[1] == "--recorded":
+        return compare_recorded(*sys.argv[2:])
     command, cpus, seconds = sys.argv[1], cpu_list(sys.argv[2]), int(sys.argv[3])
     mask = sum(1 << cpu for cpu in cpus)
     script, others, kernel = Counts(), Counts(), Counts()
@@ -122,7 +133,7 @@ def main():
     has_script = "--without-bpftrace" not in sys.argv
     bpftrace = has_script and subprocess.Popen(
         ["bpftrace", "-B", "line", str(HERE / "watch_agreement.bt"), str(mask)],
-        stdout=subprocess.PIPE, text=True, env={"BPFTRACE_MAX_MAP_KEYS": "65536", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+        stdout=subprocess.PIPE, text=True, env=os.environ | {"BPFTRACE_MAX_MAP_KEYS": "65536"},
     )
     script_reader = has_script and reader(bpftrace, take_script)
     while has_script and len(script.moments) < 2:
@@ -130,13 +141,15 @@ def main():
             raise SystemExit(f"bpftrace ended with {bpftrace.returncode}")
         time.sleep(0.1)
     watch = subprocess.Popen(
-        [command, "watch", "--isolated", sys.argv[2], "--interval", "1s", "--json"], stdout=subprocess.PIPE, text=True
+        [command, "watch", "--isolated", sys.argv[2], "--interval", "1s", "--json"],
+        stdout=subprocess.PIPE, text=True,
     )
     watch_reader = reader(watch, take_watch)
     while len(others.moments) < 2:
         time.sleep(0.1)
     explain = subprocess.Popen(
-        [command, "explain", "--live", f"{seconds}s", "--isolated", sys.argv[2], "--questions", "isolation", "--json"],
+        [command, "explain", "--live", f"{seconds}s", "--isolated", sys.argv[2], "--questions", "isolation",
+         "--json"],
         stdout=subprocess.PIPE, text=True,
     )
     begin = time.monotonic()
@@ -159,40 +172,73 @@ def main():
     return compare(cpus, script, others, kernel, explained, losses, to_monotonic, cpu_seconds)
 
 
-def compare(cpus, script, others, kernel, explained, losses, to_monotonic, cpu_seconds):
-    begin, end = others.moments[0][0], others.moments[-1][0]
-    span, failed = end - begin, 0
-    print(f"{'CPU':>4} {'what':<38} {'watch':>10} {'other':>10} {'apart':>9}  other is")
+def compare_recorded(watch_path, explain_path):
+    """Virtual time needs no room for edges but that of a second in which the recording begins or ends."""
+    others, losses = Counts(), []
+    for line in pathlib.Path(watch_path).read_text().splitlines():
+        report = json.loads(line)
+        others.add(report["at_ns"] / 1e9, watch_counts(report))
+        losses.append(report["losses"])
+    explained = json.loads(pathlib.Path(explain_path).read_text())
+    rows = Rows(others.moments[-1][0] - others.moments[0][0])
+    compare_explained(rows, cpu_list(explained["isolated"]), others, explained, 0)
+    print(f"watch: losses {losses[-1]}")
+    return rows.verdict()
 
-    def row(cpu, what, ours, other, name, share, edges):
-        nonlocal failed
+
+class Rows:
+    """Pairs of counts, and how many of them differ."""
+
+    def __init__(self, span):
+        self.span, self.failed, self.compared = span, 0, 0
+        print(f"{'CPU':>4} {'what':<38} {'watch':>10} {'other':>10} {'apart':>9}  other is")
+
+    def add(self, cpu, what, ours, other, limits):
+        name, share, edges = limits
         if max(ours, other) == 0:
             return
+        self.compared += 1
         apart = abs(ours - other) / max(ours, other)
-        is_same = apart <= share or abs(ours - other) <= max(2, EDGE * edges * max(ours, other) / span)
-        failed += not is_same
-        print(f"{cpu:>4} {what:<38} {ours:>10.0f} {other:>10.0f} {apart:>9.3%}  {name}{'' if is_same else '  DIFFERS'}")
+        edge = max(2, EDGE * edges * max(ours, other) / self.span)
+        is_same = apart <= share or abs(ours - other) <= edge
+        self.failed += not is_same
+        verdict = "" if is_same else "  DIFFERS"
+        print(f"{cpu:>4} {what:<38} {ours:>10.0f} {other:>10.0f} {apart:>9.3%}  {name}{verdict}")
 
-    kinds = ["foreign timer", "foreign hrtimer", "timer", "hrtimer", "softirq", "device", "local_timer", "reschedule",
-             "call_function", "call_function_single", "work", "task"]
+    def verdict(self):
+        """The exit code: nothing that was compared is no agreement."""
+        return 1 if self.failed or not self.compared else 0
+
+
+def compare_explained(rows, cpus, others, explained, to_monotonic):
+    first = (explained["wall_clock_ns"] + explained["begin_ns"]) / 1e9 + to_monotonic
+    last = first + explained["duration_ns"] / 1e9
+    lost = explained["lost_events"]
+    name = "explain" + (f", {lost} events lost" if lost else "")
     for cpu in cpus:
-        for kind in kinds if script.moments else ():
-            row(cpu, kind, others.between(begin, end, (cpu, kind)), script.between(begin, end, (cpu, kind)), "bpftrace", 0.001, 2)
+        for kind in ("timer", "hrtimer", "softirq", "device", "processor", "work", "task"):
+            theirs = [it for it in explained["interruptions"] if (it["cpu"], it["source"]) == (cpu, kind)]
+            parts = PROCESSOR if kind == "processor" else (kind,)
+            ours = sum(others.between(first, last, (cpu, part)) for part in parts)
+            rows.add(cpu, kind, ours, sum(it["count"] for it in theirs), (name, 0.01, 4))
+
+
+def compare(cpus, script, others, kernel, explained, losses, to_monotonic, cpu_seconds):
+    begin, end = others.moments[0][0], others.moments[-1][0]
+    rows = Rows(end - begin)
+    for cpu in cpus:
+        for kind in KINDS if script.moments else ():
+            counts = [of.between(begin, end, (cpu, kind)) for of in (others, script)]
+            rows.add(cpu, kind, *counts, ("bpftrace", 0.001, 2))
         first, last = kernel.moments[0][0], kernel.moments[-1][0]
         for kind, lines in LINES.items():
             ours = sum(others.between(first, last, (cpu, part)) for part in kind.split(" + "))
             theirs = sum(kernel.between(first, last, (cpu, line)) for line in lines)
-            row(cpu, kind, ours, theirs, "/proc/interrupts", 0.01, 2)
-        first = (explained["wall_clock_ns"] + explained["begin_ns"]) / 1e9 + to_monotonic
-        last = first + explained["duration_ns"] / 1e9
-        for kind in ("timer", "hrtimer", "softirq", "device", "processor", "work", "task"):
-            theirs = sum(it["count"] for it in explained["interruptions"] if (it["cpu"], it["source"]) == (cpu, kind))
-            parts = ("local_timer", "reschedule", "call_function", "call_function_single", "irq_work") if kind == "processor" else (kind,)
-            ours = sum(others.between(first, last, (cpu, part)) for part in parts)
-            lost = explained["lost_events"]
-            row(cpu, kind, ours, theirs, "explain --live" + (f", {lost} events lost" if lost else ""), 0.01, 4)
-    print(f"watch: {span:.1f} s, losses {losses[-1]}, CPU time {cpu_seconds / (others.moments[-1][0] - begin):.3%} of one core")
-    return 1 if failed else 0
+            rows.add(cpu, kind, ours, theirs, ("/proc/interrupts", 0.01, 2))
+    compare_explained(rows, cpus, others, explained, to_monotonic)
+    share = cpu_seconds / (end - begin)
+    print(f"watch: {end - begin:.1f} s, losses {losses[-1]}, CPU time {share:.3%} of one core")
+    return rows.verdict()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Counting in the running kernel, as root: it counts what others count, wakes nobody, gives up its rights, and
 # leaves nothing behind.   bash tests/watch_root.sh [QUIETCORE] [--all]
-# Needs root, tracefs at /sys/kernel/tracing and a kernel that describes its types. --all: a minute, beside bpftrace too.
+# Needs root, tracefs at /sys/kernel/tracing and a kernel that describes its types. --all: a minute, beside
+# bpftrace, too.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,8 +13,9 @@ if [ -z "$quietcore" ] || [ "$quietcore" = --all ]; then
     cargo build --release --quiet --package quietcore-cli || exit 2
     quietcore=${CARGO_TARGET_DIR:-target}/release/quietcore
 fi
-if [ "$(id -u)" -ne 0 ] || [ ! -d /sys/kernel/tracing/instances ]; then
-    echo "watch_root: needs root and tracefs at /sys/kernel/tracing (mount -t tracefs nodev /sys/kernel/tracing)" >&2
+tracing=/sys/kernel/tracing
+if [ "$(id -u)" -ne 0 ] || [ ! -d "$tracing/instances" ]; then
+    echo "watch_root: needs root and tracefs at $tracing (mount -t tracefs nodev $tracing)" >&2
     exit 2
 fi
 
@@ -65,21 +67,25 @@ fi
 
 # 2. Metrics, in a file and over HTTP; rights are given up; a kill leaves nothing.
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-"$quietcore" watch --isolated "$cpu" --interval 500ms --openmetrics "$port" --json >"$folder/lines" 2>"$folder/said" &
+"$quietcore" watch --isolated "$cpu" --interval 500ms --openmetrics "$port" --json \
+    >"$folder/lines" 2>"$folder/said" &
 watch=$!
 check "it begins, and says what it did to begin" wait_for "$folder/said" 'from now on there are none'
 check "lines of JSON appear" wait_for "$folder/lines" '"schema":1'
-ask() { python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode())' "http://127.0.0.1:$port/$1"; }
+ask() { # PATH
+    local program='import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode())'
+    python3 -c "$program" "http://127.0.0.1:$port/$1"
+}
 ask metrics >"$folder/metrics"
 check "metrics are answered, to their end" grep -q '^# EOF' "$folder/metrics"
 check "the CPU's ticks are in them" \
-    grep -q "quietcore_watch_disturbances_total{cpu=\"$cpu\",source=\"processor\",name=\"local_timer\"" "$folder/metrics"
+    grep -q "disturbances_total{cpu=\"$cpu\",source=\"processor\",name=\"local_timer\"" "$folder/metrics"
 check "functions of the kernel have their names" grep -q 'source="hrtimer",name="[a-z]' "$folder/metrics"
 check "it is in good health" test "$(ask healthz | head -1)" = ok
 rights() { grep -hE '^Cap(Inh|Prm|Eff|Amb)' "/proc/$watch"/task/*/status | grep -v '0000000000000000$'; }
 check "no thread of it has any right" test -z "$(rights)"
-check "it runs on other CPUs than those it watches" \
-    test "$(grep -hE '^Cpus_allowed_list' "/proc/$watch"/task/*/status | sort -u | grep -cE "[:,[:space:]-]$cpu\$")" -eq 0
+runs_on() { grep -hE '^Cpus_allowed_list' "/proc/$watch"/task/*/status | sort -u; }
+check "it runs on other CPUs than those it watches" test -z "$(runs_on | grep -E "[:,[:space:]-]$cpu\$")"
 check "the kernel has its programs" test "$(programs)" -gt "$before"
 kill -9 "$watch"
 wait "$watch" 2>/dev/null
@@ -89,10 +95,12 @@ check "nor a map" test "$(maps)" -eq "$maps_before"
 check "nor a file" test -z "$(find /sys/fs/bpf -name '*quietcore*' 2>/dev/null)"
 
 # 3. A file of metrics, whole; an end that is asked for.
-"$quietcore" watch --isolated "$cpu" --interval 300ms --for 1s --openmetrics "$folder/file.prom" >"$folder/table" 2>&1
+"$quietcore" watch --isolated "$cpu" --interval 300ms --for 1s --openmetrics "$folder/file.prom" \
+    >"$folder/table" 2>&1
 check "--for ends it with 0" test $? -eq 0
 check "the file of metrics is whole" test "$(tail -1 "$folder/file.prom")" = '# EOF'
-check "the table says what took the CPU away" grep -qE "^ +$cpu +[0-9]+ .*(processor|hrtimer) " "$folder/table"
+check "the table says what took the CPU away" \
+    grep -qE "^ +$cpu +[0-9]+ .*(processor|hrtimer) " "$folder/table"
 
 # 4. What it may not do is said in a sentence.
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
@@ -103,7 +111,8 @@ granted() {
     setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps -all,+bpf,+perfmon,+syslog \
         --ambient-caps -all,+bpf,+perfmon,+syslog "$@"
 }
-granted "$folder/quietcore" watch --isolated "$cpu" --interval 1s --for 2s --json >"$folder/granted" 2>"$folder/said"
+granted "$folder/quietcore" watch --isolated "$cpu" --interval 1s --for 2s --json \
+    >"$folder/granted" 2>"$folder/said"
 check "three capabilities are enough" test $? -eq 0
 check "names of functions included" grep -q '"source":"hrtimer","name":"[a-z]' "$folder/granted"
 "$quietcore" watch --isolated 4095 --for 1s >"$folder/refused" 2>&1

@@ -38,6 +38,7 @@ mod binary;
 mod buffer_counts;
 mod counted;
 mod decode;
+mod disturbance;
 mod event;
 mod expansion;
 mod field;
@@ -61,6 +62,7 @@ mod word;
 
 pub use counted::counted;
 pub use decode::parse_line;
+pub use disturbance::{DisturbanceSource, Initiation};
 pub use event::{
     Event, HrtimerStart, IpiPurpose, Migration, MigrationStep, NoiseSource, Record, SoftirqStep, SpanStep,
     SystemInterrupt, TimerStart, WakeStep,

@@ -45,13 +45,13 @@ impl Owner {
 
 /// The version of control groups that names tasks, and where its folders are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hierarchy {
+pub(crate) struct CgroupHierarchy {
     pub(crate) root: PathBuf,
     /// Of version 1: the place of its subsystem among the kernel's.
     pub(crate) subsystem: Option<u32>,
 }
 
-impl Hierarchy {
+impl CgroupHierarchy {
     /// Of this host. Version 2 where it is mounted with controllers of its own; else the CPU controller of
     /// version 1, or cpuset's.
     pub(crate) fn of_host(root: &Path, subsystems: &str) -> Self {
@@ -75,7 +75,7 @@ impl Hierarchy {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Cgroups {
+pub(crate) struct CgroupNames {
     root: PathBuf,
     /// Where the kubelet keeps logs, a folder for each pod.
     pod_logs: PathBuf,
@@ -84,8 +84,8 @@ pub(crate) struct Cgroups {
     asked: BTreeSet<u64>,
 }
 
-impl Cgroups {
-    pub(crate) fn new(hierarchy: &Hierarchy) -> Self {
+impl CgroupNames {
+    pub(crate) fn new(hierarchy: &CgroupHierarchy) -> Self {
         Self {
             root: hierarchy.root.clone(),
             pod_logs: PathBuf::from("/var/log/pods"),
@@ -94,7 +94,7 @@ impl Cgroups {
         }
     }
 
-    /// Asks for the name of a group, which [`Cgroups::look_up`] finds.
+    /// Asks for the name of a group, which [`CgroupNames::look_up`] finds.
     pub(crate) fn ask(&mut self, number: u64) {
         if number != 0 && !self.known.contains_key(&number) {
             self.asked.insert(number);
@@ -192,7 +192,7 @@ fn container_number(stem: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Hierarchy, Owner, owner, pod_names};
+    use super::{CgroupHierarchy, Owner, owner, pod_names};
     use std::collections::HashMap;
     use std::fs;
 
@@ -238,15 +238,15 @@ mod tests {
         let groups = folder.join("sys/fs/cgroup");
         fs::create_dir_all(groups.join("cpu")).expect("it is ours");
         let subsystems = "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpuset\t4\t1\t1\ncpu\t2\t1\t1\n";
-        let first = Hierarchy::of_host(&folder, subsystems);
+        let first = CgroupHierarchy::of_host(&folder, subsystems);
         assert_eq!((first.root, first.subsystem), (groups.join("cpu"), Some(1)));
         fs::write(groups.join("cgroup.controllers"), "cpu").expect("it is ours");
-        let second = Hierarchy::of_host(&folder, subsystems);
+        let second = CgroupHierarchy::of_host(&folder, subsystems);
         assert_eq!((second.root, second.subsystem), (groups, None));
         fs::create_dir_all(folder.join(format!("shop_web-0_{POD}"))).expect("it is ours");
         assert_eq!(pod_names(&folder).get(POD).map(String::as_str), Some("shop/web-0"));
         fs::remove_dir_all(&folder).expect("it is ours");
         assert!(pod_names(&folder).is_empty());
-        assert_eq!(Hierarchy::of_host(&folder, "").subsystem, None);
+        assert_eq!(CgroupHierarchy::of_host(&folder, "").subsystem, None);
     }
 }

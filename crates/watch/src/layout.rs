@@ -4,7 +4,7 @@
 use core::fmt;
 use quietcore_core::CpuId;
 use quietcore_core::softirq::Vector;
-use quietcore_trace::SystemInterrupt;
+use quietcore_trace::{DisturbanceSource, Initiation, SystemInterrupt};
 
 /// Numbers of CPUs are smaller.
 pub(crate) const CPUS_MAX: usize = 4_096;
@@ -43,89 +43,6 @@ pub(crate) mod word {
 /// Words of a key.
 pub(crate) const KEY_WORDS: usize = word::COUNT - word::KEY;
 
-/// What kind of thing takes a CPU away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Source {
-    /// A device's interrupt.
-    Device,
-    /// An interrupt that no device raised: the CPU's timer, or another CPU.
-    Processor,
-    /// A softirq.
-    Softirq,
-    /// An interrupt that cannot be masked.
-    Nmi,
-    /// A wheel timer's callback.
-    Timer,
-    /// A high-resolution timer's callback.
-    Hrtimer,
-    /// A work item, in the task of a worker.
-    Work,
-    /// A task.
-    Task,
-}
-
-impl Source {
-    /// All, in the order of their numbers in the kernel's program.
-    pub const ALL: [Self; SOURCES] = [
-        Self::Device,
-        Self::Processor,
-        Self::Softirq,
-        Self::Nmi,
-        Self::Timer,
-        Self::Hrtimer,
-        Self::Work,
-        Self::Task,
-    ];
-
-    /// In a word, as reports of `explain` have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Device => "device",
-            Self::Processor => "processor",
-            Self::Softirq => "softirq",
-            Self::Nmi => "nmi",
-            Self::Timer => "timer",
-            Self::Hrtimer => "hrtimer",
-            Self::Work => "work",
-            Self::Task => "task",
-        }
-    }
-}
-
-/// How something was started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum How {
-    /// A timer.
-    Armed,
-    /// An interrupt, to another CPU.
-    Sent,
-    /// A softirq.
-    Raised,
-    /// A task.
-    Woken,
-    /// A work item.
-    Queued,
-}
-
-impl How {
-    const ALL: [Self; 5] = [Self::Armed, Self::Sent, Self::Raised, Self::Woken, Self::Queued];
-
-    /// In a word, as reports of `explain` have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Armed => "armed",
-            Self::Sent => "sent",
-            Self::Raised => "raised",
-            Self::Woken => "woken",
-            Self::Queued => "queued",
-        }
-    }
-}
-
 /// A name as the kernel keeps it, filled with zeros.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FixedName(pub(crate) [u8; NAME]);
@@ -160,7 +77,7 @@ impl fmt::Debug for FixedName {
 /// A thing that takes a CPU away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Thing {
-    pub(crate) source: Source,
+    pub(crate) source: DisturbanceSource,
     /// Of a device's interrupt, a processor's, a softirq; 1 for a thread of the kernel.
     pub(crate) number: u32,
     /// A callback's, a work item's, an NMI handler's.
@@ -170,11 +87,11 @@ pub(crate) struct Thing {
 
 /// Who started it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Cause {
-    pub(crate) how: How,
+pub(crate) struct RowCause {
+    pub(crate) how: Initiation,
     pub(crate) cpu: CpuId,
     /// What that CPU was doing.
-    pub(crate) source: Source,
+    pub(crate) source: DisturbanceSource,
     pub(crate) number: u32,
     pub(crate) function: u64,
     /// What an interrupt's receiver was to call, or what sent it; 0 for none.
@@ -189,12 +106,12 @@ pub(crate) struct Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RowKey {
     pub(crate) thing: Thing,
-    pub(crate) cause: Option<Cause>,
+    pub(crate) cause: Option<RowCause>,
 }
 
 impl RowKey {
     /// What finds no room of its own.
-    pub(crate) const fn others(source: Source) -> Self {
+    pub(crate) const fn others(source: DisturbanceSource) -> Self {
         let thing = Thing { source, number: u32::MAX, function: 0, name: FixedName::NONE };
         Self { thing, cause: None }
     }
@@ -202,18 +119,18 @@ impl RowKey {
     /// From the words of a row; `None` if they make none, as when the program is another one.
     pub(crate) fn of(words: &[u64; KEY_WORDS]) -> Option<Self> {
         let thing = Thing {
-            source: *Source::ALL.get(words[0] as u32 as usize)?,
+            source: *DisturbanceSource::ALL.get(words[0] as u32 as usize)?,
             number: (words[0] >> 32) as u32,
             function: words[1],
             name: FixedName::of([words[2], words[3]]),
         };
         let [how, source, cpu_low, cpu_high, ..] = words[4].to_ne_bytes();
-        let how = usize::from(how).checked_sub(1).and_then(|how| How::ALL.get(how));
+        let how = usize::from(how).checked_sub(1).and_then(|how| Initiation::ALL.get(how));
         let cause = match how {
             None => None,
-            Some(&how) => Some(Cause {
+            Some(&how) => Some(RowCause {
                 how,
-                source: *Source::ALL.get(usize::from(source))?,
+                source: *DisturbanceSource::ALL.get(usize::from(source))?,
                 cpu: CpuId::new(u64::from(u16::from_ne_bytes([cpu_low, cpu_high]))).ok()?,
                 number: (words[4] >> 32) as u32,
                 function: words[5],

@@ -23,7 +23,7 @@ mod watch;
 
 pub use cgroups::Owner;
 pub use error::WatchError;
-pub use layout::{BUCKETS, How, Source};
+pub use layout::BUCKETS;
 pub use openmetrics::openmetrics;
 pub use program::LeftOut;
 pub use report::{Losses, WatchReport, WatchedCause, WatchedRow};

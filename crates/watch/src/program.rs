@@ -64,7 +64,7 @@ pub struct LeftOut {
 
 /// What the program is told.
 #[derive(Debug)]
-pub(crate) struct Settings<'a> {
+pub(crate) struct ProgramSettings<'a> {
     /// Those to watch, by place.
     pub(crate) cpus: &'a [CpuId],
     pub(crate) rows_each: u32,
@@ -92,7 +92,7 @@ impl Loaded {
     /// # Errors
     /// [`WatchError`]: the kernel has no description of its types, or takes no program from this process, or
     /// none of the tracepoints.
-    pub(crate) fn new(settings: &Settings<'_>) -> Result<Self, WatchError> {
+    pub(crate) fn new(settings: &ProgramSettings<'_>) -> Result<Self, WatchError> {
         let btf = Btf::from_sys_fs().map_err(|error| WatchError::NoTypes(chain(&error)))?;
         let mut ebpf = load(settings, &btf)?;
         let words = |ebpf: &Ebpf, name: &'static str, count: usize| {
@@ -146,7 +146,7 @@ impl Loaded {
     }
 }
 
-fn load(settings: &Settings<'_>, btf: &Btf) -> Result<Ebpf, WatchError> {
+fn load(settings: &ProgramSettings<'_>, btf: &Btf) -> Result<Ebpf, WatchError> {
     let mut mask = [0_u64; CPUS_MAX / 64];
     for cpu in settings.cpus {
         mask[cpu.index() / 64] |= 1 << (cpu.index() % 64);

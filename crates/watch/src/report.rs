@@ -1,9 +1,10 @@
 //! What was counted, with names.
 
 use crate::cgroups::Owner;
-use crate::layout::{BUCKETS, How, Source};
+use crate::layout::BUCKETS;
 use crate::program::LeftOut;
 use quietcore_core::{CpuId, CpuSet, Nanos};
+use quietcore_trace::{DisturbanceSource, Initiation};
 use std::time::Duration;
 
 /// What was counted since the watch began. Totals never become less.
@@ -41,7 +42,7 @@ pub struct WatchedRow {
     /// The CPU.
     pub cpu: CpuId,
     /// The kind of thing.
-    pub source: Source,
+    pub source: DisturbanceSource,
     /// A function, the name of an interrupt, a softirq, a task.
     pub name: String,
     /// A task that is a thread of the kernel's own, or anything but a task.
@@ -68,11 +69,11 @@ pub struct WatchedRow {
 #[non_exhaustive]
 pub struct WatchedCause {
     /// How.
-    pub how: How,
+    pub how: Initiation,
     /// On which CPU.
     pub cpu: CpuId,
     /// What that CPU was doing.
-    pub source: Source,
+    pub source: DisturbanceSource,
     /// Its name, as of a row.
     pub name: String,
     /// What an interrupt was sent for: the function to call, or the one that sent it.
@@ -86,7 +87,7 @@ pub struct WatchedCause {
 impl WatchedRow {
     /// What tells it from the others of a report.
     #[must_use]
-    pub fn identity(&self) -> (CpuId, Source, &str, bool, Option<&WatchedCause>) {
+    pub fn identity(&self) -> (CpuId, DisturbanceSource, &str, bool, Option<&WatchedCause>) {
         (self.cpu, self.source, &self.name, self.is_of_kernel, self.cause.as_ref())
     }
 
@@ -137,8 +138,9 @@ impl WatchedRow {
 pub(crate) mod tests {
     use super::{Losses, WatchReport, WatchedCause, WatchedRow};
     use crate::cgroups::Owner;
-    use crate::layout::{BUCKETS, How, Source};
+    use crate::layout::BUCKETS;
     use quietcore_core::{CpuId, Nanos};
+    use quietcore_trace::{DisturbanceSource, Initiation};
     use std::time::Duration;
 
     /// A timer's callback on CPU 1, so often, 1,000 ns each, that cron armed on CPU 0.
@@ -150,13 +152,13 @@ pub(crate) mod tests {
         let owner = Owner { path: "/system.slice/cron.service".to_owned(), unit, ..Owner::default() };
         WatchedRow {
             cpu: cpu(1),
-            source: Source::Timer,
+            source: DisturbanceSource::Timer,
             name: name.to_owned(),
             is_of_kernel: true,
             cause: Some(WatchedCause {
-                how: How::Armed,
+                how: Initiation::Armed,
                 cpu: cpu(0),
-                source: Source::Task,
+                source: DisturbanceSource::Task,
                 name: "cron".to_owned(),
                 called: None,
                 task: Some("cron".to_owned()),

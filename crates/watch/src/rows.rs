@@ -1,16 +1,17 @@
 //! From the kernel's rows to totals.
 //!
-//! Each watched CPU has two halves of rows. The program writes into one of them; where that one is nearly
-//! full, the other one, which is empty, takes its place, and what is left in the first is taken over and
-//! cleared a collection later, when no program is in the middle of it any more. So a CPU may meet any number
-//! of different things, one after the other, and none is forgotten: totals are kept here, and never become
-//! less.
+//! Each watched CPU has two halves of rows. The program writes into one of them; where that is nearly full,
+//! the second half, which is empty, takes its place, and what is left in the first is taken over and
+//! cleared a collection later, when no program is in the middle of it any more. So a CPU may meet any
+//! number of different things, one after another, and none is forgotten: totals are kept here, and never
+//! become less.
 //!
 //! Decided here: when halves change, and what becomes of totals that find no room.
 
-use crate::layout::{BUCKETS, CPUS_MAX, MORE_ROWS, PLAIN_ROWS, ROW_WORDS, RowKey, Source, word};
+use crate::layout::{BUCKETS, CPUS_MAX, MORE_ROWS, PLAIN_ROWS, ROW_WORDS, RowKey, word};
 use crate::memory::Words;
 use quietcore_core::CpuId;
+use quietcore_trace::DisturbanceSource;
 use std::collections::HashMap;
 
 /// Totals of so many keys are kept.
@@ -87,7 +88,7 @@ struct WatchedCpu {
     cpu: CpuId,
     /// The half that the program writes into.
     half: usize,
-    /// The other one is to be cleared at the next collection.
+    /// The half that was left is to be cleared at the next collection.
     is_changing: bool,
     known: HashMap<usize, KnownRow>,
 }
@@ -173,7 +174,7 @@ impl Rows {
                 Some(known) => known,
                 None => {
                     let key = match others {
-                        Some(source) => Some(RowKey::others(Source::ALL[source])),
+                        Some(source) => Some(RowKey::others(DisturbanceSource::ALL[source])),
                         None => RowKey::of(&core::array::from_fn(|at| rows.get(first + word::KEY + at))),
                     };
                     let Some(key) = key else { continue };
@@ -216,10 +217,11 @@ impl Rows {
 mod tests {
     use super::{Rows, Totals};
     use crate::layout::{
-        BUCKETS, CPUS_MAX, MORE_ROWS, PLAIN_ROWS, ROW_WORDS, RowKey, SOURCES, Source, WATCHED_MAX, word,
+        BUCKETS, CPUS_MAX, MORE_ROWS, PLAIN_ROWS, ROW_WORDS, RowKey, SOURCES, WATCHED_MAX, word,
     };
     use crate::memory::Words;
     use quietcore_core::CpuId;
+    use quietcore_trace::DisturbanceSource;
 
     const EACH: u32 = 64;
 
@@ -248,7 +250,7 @@ mod tests {
             let half = (self.choices.get(self.cpus[cpu].index()) >> 32) as usize;
             let index = (cpu * 2 + half) * (EACH as usize + MORE_ROWS) + place;
             let (rows, first) = (&self.rows, index * ROW_WORDS);
-            rows.set(first + word::KEY, Source::Timer as u64);
+            rows.set(first + word::KEY, DisturbanceSource::Timer as u64);
             rows.set(first + word::KEY + 1, function);
             rows.set(first + word::HASH, function + 1);
             rows.set(first + word::READY, 1);
@@ -304,7 +306,7 @@ mod tests {
                 kernel.count(0, place, function, 100);
                 function += 1;
             }
-            // It is in the middle of the old half while the other one takes its place.
+            // A program is in the middle of the old half while the second one takes its place.
             let late = function - 1;
             kernel.collect();
             let now = kernel.choices.get(2) >> 32;
@@ -332,10 +334,10 @@ mod tests {
         let mut kernel = Kernel::of(&[0]);
         let each = EACH as usize;
         kernel.count(0, each, 70, 10);
-        kernel.count(0, each + PLAIN_ROWS + Source::Softirq as usize, 0, 10);
+        kernel.count(0, each + PLAIN_ROWS + DisturbanceSource::Softirq as usize, 0, 10);
         kernel.collect();
         assert_eq!(kernel.total(0, 70).map(|total| total.count), Some(1));
-        let others = RowKey::others(Source::Softirq);
+        let others = RowKey::others(DisturbanceSource::Softirq);
         let (totals, merged) = kernel.reader.totals();
         let counts: Vec<u64> =
             totals.filter(|((_, key), _)| *key == others).map(|(_, totals)| totals.count).collect();
@@ -356,7 +358,8 @@ mod tests {
         ] {
             assert!(header.contains(&format!("\t{name} = {value},\n")), "{name}");
         }
-        let order = Source::ALL.map(|source| format!("\t{},\n", source.name().to_uppercase())).concat();
+        let order =
+            DisturbanceSource::ALL.map(|source| format!("\t{},\n", source.name().to_uppercase())).concat();
         assert!(header.contains(&order), "{order}");
         // Words: the hash, the key, three counts, two halves, the buckets in pairs.
         assert_eq!(ROW_WORDS, word::BUCKETS + BUCKETS / 2);

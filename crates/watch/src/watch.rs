@@ -1,16 +1,17 @@
 //! Watching: the program in the kernel counts, this collects and names.
 
-use crate::cgroups::{Cgroups, Hierarchy};
+use crate::cgroups::{CgroupHierarchy, CgroupNames};
 use crate::error::WatchError;
 use crate::layout::{
-    CPUS_MAX, Cause, FixedName, How, RowKey, Source, Thing, WATCHED_MAX, processor_interrupt, softirq,
+    CPUS_MAX, FixedName, RowCause, RowKey, Thing, WATCHED_MAX, processor_interrupt, softirq,
 };
-use crate::program::{LeftOut, Loaded, Settings};
+use crate::program::{LeftOut, Loaded, ProgramSettings};
 use crate::report::{Losses, WatchReport, WatchedCause, WatchedRow};
 use crate::rights;
 use crate::rows::{Rows, Totals};
 use crate::symbols::Symbols;
 use quietcore_core::{CpuId, CpuSet, Nanos};
+use quietcore_trace::{DisturbanceSource, Initiation};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -42,7 +43,7 @@ pub struct Watch {
     cpus: Vec<CpuId>,
     rows: Rows,
     symbols: Symbols,
-    cgroups: Cgroups,
+    cgroups: CgroupNames,
     stacks: HashMap<u32, Vec<u64>>,
     own_interrupts: u64,
     begun: Instant,
@@ -66,9 +67,9 @@ impl Watch {
         }
         let mut symbols = Symbols::open();
         let subsystems = fs::read_to_string("/proc/cgroups").unwrap_or_default();
-        let hierarchy = Hierarchy::of_host(Path::new("/"), &subsystems);
+        let hierarchy = CgroupHierarchy::of_host(Path::new("/"), &subsystems);
         let rows_each = request.rows_each.clamp(64, 65_536);
-        let settings = Settings {
+        let settings = ProgramSettings {
             cpus: &cpus,
             rows_each,
             is_realtime: fs::read_to_string("/sys/kernel/realtime").is_ok_and(|text| text.trim() == "1"),
@@ -85,7 +86,7 @@ impl Watch {
             loaded,
             cpus,
             symbols,
-            cgroups: Cgroups::new(&hierarchy),
+            cgroups: CgroupNames::new(&hierarchy),
             stacks: HashMap::new(),
             begun,
             collected: begun,
@@ -186,7 +187,7 @@ impl Watch {
             cpu,
             source,
             name: self.thing(&key.thing),
-            is_of_kernel: source != Source::Task || number == 1,
+            is_of_kernel: source != DisturbanceSource::Task || number == 1,
             cause: key.cause.as_ref().map(|cause| self.cause(cause)),
             count: totals.count,
             ended: totals.buckets.iter().sum(),
@@ -203,29 +204,31 @@ impl Watch {
         }
         let name = thing.name.text();
         match thing.source {
-            Source::Device if name.is_empty() => thing.number.to_string(),
-            Source::Device => format!("{} {name}", thing.number),
-            Source::Processor => processor_interrupt(thing.number).map_or(name, str::to_owned),
-            Source::Softirq => softirq(thing.number),
-            Source::Nmi | Source::Timer | Source::Hrtimer | Source::Work => {
-                self.symbols.function(thing.function)
-            }
-            Source::Task => name,
+            DisturbanceSource::Device if name.is_empty() => thing.number.to_string(),
+            DisturbanceSource::Device => format!("{} {name}", thing.number),
+            DisturbanceSource::Processor => processor_interrupt(thing.number).map_or(name, str::to_owned),
+            DisturbanceSource::Softirq => softirq(thing.number),
+            DisturbanceSource::Nmi
+            | DisturbanceSource::Timer
+            | DisturbanceSource::Hrtimer
+            | DisturbanceSource::Work => self.symbols.function(thing.function),
+            // A task.
+            _ => name,
         }
     }
 
     /// The name of a device's handler, as watched CPUs know it.
-    fn handler(&self, source: Source, number: u32) -> FixedName {
+    fn handler(&self, source: DisturbanceSource, number: u32) -> FixedName {
         let is_it = |key: &RowKey| key.thing.source == source && key.thing.number == number;
         let mut of_device =
-            self.rows.totals().0.filter(|((_, key), _)| source == Source::Device && is_it(key));
+            self.rows.totals().0.filter(|((_, key), _)| source == DisturbanceSource::Device && is_it(key));
         of_device.next().map_or(FixedName::NONE, |((_, key), _)| key.thing.name)
     }
 
-    fn cause(&self, cause: &Cause) -> WatchedCause {
-        let Cause { how, cpu, source, number, function, called, cgroup, task } = *cause;
+    fn cause(&self, cause: &RowCause) -> WatchedCause {
+        let RowCause { how, cpu, source, number, function, called, cgroup, task } = *cause;
         let name = match source {
-            Source::Task => task.text(),
+            DisturbanceSource::Task => task.text(),
             _ => self.thing(&Thing { source, number, function, name: self.handler(source, number) }),
         };
         let owner = self.cgroups.owner(cgroup).cloned();
@@ -244,7 +247,7 @@ impl Watch {
 /// Those that this process sent.
 fn own_interrupts(rows: &Rows) -> u64 {
     let comm = fs::read_to_string("/proc/self/comm").unwrap_or_default();
-    let is_own = |cause: &Cause| cause.how == How::Sent && cause.task.text() == comm.trim_end();
+    let is_own = |cause: &RowCause| cause.how == Initiation::Sent && cause.task.text() == comm.trim_end();
     let sent = rows.totals().0.filter(|((_, key), _)| key.cause.as_ref().is_some_and(is_own));
     sent.map(|(_, totals)| totals.count).sum()
 }

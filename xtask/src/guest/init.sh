@@ -10,6 +10,10 @@ mount -t proc none /proc
 mount -t sysfs none /sys
 mount -t devtmpfs none /dev
 mount -t tracefs none /sys/kernel/tracing
+# Of kernels that have not built them in; later ones need earlier ones.
+for module in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console; do
+    [ ! -e "/modules/$module.ko" ] || insmod "/modules/$module.ko"
+done
 exec 3>"$(echo /dev/vport*p1)"
 pulls=$(sed -n 's/.*quietcore\.pulls=\([01]\).*/\1/p' /proc/cmdline)
 isolated=$(cat /sys/devices/system/cpu/isolated)
@@ -119,6 +123,15 @@ else
     check "no timer of others runs on isolated CPUs" 0 quietcore explain /kept/plain.txt --fail-on 'pulled>0'
     check "keep-awake is of no use, and says so" 2 quietcore keep-awake --for 1s
 fi
+quietcore watch --interval 1s --for 12s --json >/kept/watch.json 2>/kept/watch.said &
+watcher=$!
+sleep 3
+quietcore record /kept/watched.txt --for 4s >/dev/null 2>&1
+wait $watcher
+check "watch counts until its end" 0 [ $? -eq 0 ]
+grep 'not counted' /kept/watch.said | sed 's/^/  /' >&3
+quietcore explain /kept/watched.txt --json >/kept/watched.json
+check "it has named functions" 0 grep -q '"source":"timer","name":"[a-z]' /kept/watch.json
 if grep -qw osnoise /sys/kernel/tracing/available_tracers; then
     kernel_measures /kept/osnoise.txt
     quietcore explain /kept/osnoise.txt --json >/kept/osnoise.json

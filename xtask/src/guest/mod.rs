@@ -23,8 +23,20 @@ const TOOLS: &str = "apt-get install qemu-system-x86 busybox-static, or what you
 const LIMIT_SECONDS: &str = "1500";
 const ISOLATED: &str = "1-7,9-15";
 /// Virtual time: it does not depend on the load of this machine.
-const MACHINE: &str = "-accel tcg,thread=single -icount shift=2,sleep=off -cpu max -smp 16 -m 2048 -nographic \
-                       -no-reboot -nodefaults -serial stdio -device virtio-serial-pci";
+const VIRTUAL_TIME: &str = "-accel tcg,thread=single -icount shift=2,sleep=off";
+/// Kernels before 6.6 hang with virtual time.
+const REAL_TIME: &str = "-accel tcg,thread=multi";
+const MACHINE: &str = "-cpu max -smp 16 -m 2048 -nographic -no-reboot -nodefaults -serial stdio \
+                       -device virtio-serial-pci";
+/// What a guest talks through, where a kernel has not built it in.
+const MODULES: [&str; 6] = [
+    "drivers/virtio/virtio",
+    "drivers/virtio/virtio_ring",
+    "drivers/virtio/virtio_pci_modern_dev",
+    "drivers/virtio/virtio_pci_legacy_dev",
+    "drivers/virtio/virtio_pci",
+    "drivers/char/virtio_console",
+];
 
 /// `[--kernel VERSION_OR_IMAGE]...`: 6.12 and 7.2 where none is named.
 pub(crate) fn command(words: &[&str]) -> ExitCode {
@@ -57,16 +69,16 @@ fn run_all(kernels: &[String]) -> Result<(), Failure> {
         "mend what the compiler names",
     )?;
     let initrd = folder.join("initrd");
-    write(&initrd, &contents(&workspace.target.join("release/quietcore"))?)?;
     for kernel in kernels {
         let image = image(&folder, kernel)?;
+        write(&initrd, &contents(&workspace.target.join("release/quietcore"), &modules(&image)?)?)?;
         guest(&workspace, &folder, &image, &initrd)?;
     }
     Ok(())
 }
 
 /// What the guest's memory holds: busybox, quietcore, this program as the load, and their libraries.
-fn contents(quietcore: &Path) -> Result<Vec<u8>, Failure> {
+fn contents(quietcore: &Path, modules: &[PathBuf]) -> Result<Vec<u8>, Failure> {
     let this = std::env::current_exe();
     let this = this.map_err(|error| Failure::new(format!("where is this program? {error}"), "try again"))?;
     let mut archive = Archive::default();
@@ -74,6 +86,9 @@ fn contents(quietcore: &Path) -> Result<Vec<u8>, Failure> {
     archive.program("bin/busybox", &read(BUSYBOX.as_ref())?);
     archive.program("bin/quietcore", &read(quietcore)?);
     archive.program("bin/xtask", &read(&this)?);
+    for module in modules {
+        archive.program(&format!("modules/{}", name_of(module)), &read(module)?);
+    }
     let libraries = capture(Command::new("ldd").arg(quietcore).arg(&this).stderr(Stdio::inherit()))?;
     let paths = libraries.split_whitespace().filter(|word| word.starts_with('/') && !word.ends_with(':'));
     for path in paths {
@@ -123,6 +138,17 @@ fn unpacked_image(unpacked: &Path) -> Result<Option<PathBuf>, Failure> {
     Ok(candidates.into_iter().find(|path| path.is_file()))
 }
 
+/// Those of [`MODULES`] that are beside an image.
+fn modules(image: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unpacked = image.parent().and_then(Path::parent);
+    let Some(unpacked) = unpacked.filter(|folder| folder.join("lib/modules").is_dir()) else {
+        return Ok(Vec::new());
+    };
+    let kernel = unpacked.join("lib/modules").join(version_of(image)).join("kernel");
+    let paths = MODULES.map(|module| kernel.join(module).with_extension("ko"));
+    Ok(paths.into_iter().filter(|path| path.is_file()).collect())
+}
+
 fn name_of(path: &Path) -> &str {
     path.file_name().and_then(OsStr::to_str).unwrap_or_default()
 }
@@ -155,10 +181,16 @@ fn newest(names: &str, version: &str) -> Option<String> {
 
 /// Whether isolated CPUs of this kernel pull the timers of others: 6.9 to 6.18.
 fn pulls(image: &Path) -> Result<bool, Failure> {
+    let version = release_of(image)?;
+    Ok((6, 9) <= version && version < (6, 19))
+}
+
+/// Its first two numbers.
+fn release_of(image: &Path) -> Result<(u32, u32), Failure> {
     let version = version_of(image);
     let mut numbers = version.split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => Ok((6, 9) <= (major, minor) && (major, minor) < (6, 19)),
+        (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor)),
         _ => Err(Failure::new(
             format!("{}: which kernel is it?", image.display()),
             "name the image as Debian does, vmlinuz-6.12.48-amd64",
@@ -178,7 +210,8 @@ fn guest(workspace: &Workspace, folder: &Path, image: &Path, initrd: &Path) -> R
     println!("guest: {name}, some minutes");
     let out = fs::File::create(&console).map_err(|error| failed(&console, &error))?;
     let mut qemu = Command::new("timeout");
-    qemu.arg(LIMIT_SECONDS).arg(QEMU).args(MACHINE.split_whitespace());
+    let time = if release_of(image)? < (6, 6) { REAL_TIME } else { VIRTUAL_TIME };
+    qemu.arg(LIMIT_SECONDS).arg(QEMU).args(time.split_whitespace()).args(MACHINE.split_whitespace());
     for (port, file) in [("said", &said), ("kept", &kept)] {
         qemu.arg("-chardev").arg(format!("file,id={port},path={}", file.display()));
         qemu.arg("-device").arg(format!("virtserialport,chardev={port},name={port}"));
@@ -211,6 +244,12 @@ fn guest(workspace: &Workspace, folder: &Path, image: &Path, initrd: &Path) -> R
             "one of both counts is wrong: the report of the guest, or tests/independent_count.py",
         )?;
     }
+    run(
+        script("watch_agreement.py")
+            .arg("--recorded")
+            .args([here.join("watch.json"), here.join("watched.json")]),
+        "one of both counts is wrong: watch's in the kernel, or explain's of the recording",
+    )?;
     let [_, (osnoise, name)] = reports;
     if osnoise.exists() {
         let remedy = "look at the recording: which of both missed something?";

@@ -163,8 +163,8 @@ pub(super) const CAUSES: &[Mutant] = &[
         name: "callback-that-may-be-over",
         rule: "a callback whose end is not recorded starts nothing",
         file: COUNTS,
-        right: "Source::Timer => ends[0],",
-        wrong: "Source::Timer => ends[0] || !ends[1],",
+        right: "DisturbanceSource::Timer => ends[0],",
+        wrong: "DisturbanceSource::Timer => ends[0] || !ends[1],",
         killers: killed_by!("what_starts_something_is_not_guessed"),
     },
     Mutant {

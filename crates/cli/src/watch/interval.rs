@@ -1,8 +1,8 @@
 //! What was counted in an interval, and since the beginning.
 
 use quietcore_core::CpuId;
-use quietcore_trace::WallClock;
-use quietcore_watch::{LeftOut, Source, WatchReport, WatchedCause, WatchedRow};
+use quietcore_trace::{DisturbanceSource, WallClock};
+use quietcore_watch::{LeftOut, WatchReport, WatchedCause, WatchedRow};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -139,7 +139,7 @@ fn interval_row(now: &WatchedRow, since: &WatchedRow, is_own: bool) -> IntervalR
 }
 
 fn is_of_a_user(row: &WatchedRow) -> bool {
-    row.source == Source::Task && !row.is_of_kernel
+    row.source == DisturbanceSource::Task && !row.is_of_kernel
 }
 
 /// Of each CPU the user's task that had it longest: what the CPU is there for.

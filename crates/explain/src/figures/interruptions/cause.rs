@@ -3,31 +3,15 @@
 //! Each chain of causes is kept once. Decided here: how long they get. What starts itself over and over, as
 //! a timer whose callback arms it again, is one link; a chain ends after [`LINKS_MAX`] of them.
 
-use super::source::Source;
 use crate::figures::report::CauseStep;
 use quietcore_core::CpuId;
-use quietcore_trace::{NameId, NameTable};
+use quietcore_trace::{DisturbanceSource, Initiation, NameId, NameTable};
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 
 /// So many chains are kept; what has another one has none.
 const CHAINS_MAX: usize = 16_384;
 const LINKS_MAX: u8 = 4;
-
-/// How a thing is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum How {
-    /// A timer.
-    Armed,
-    /// An interrupt, to another CPU.
-    Sent,
-    /// A softirq.
-    Raised,
-    /// A task.
-    Woken,
-    /// A work item.
-    Queued,
-}
 
 /// A chain in its [`CauseTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +21,7 @@ pub(super) struct CauseId(NonZeroU32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::figures) struct Initiator {
     pub(in crate::figures) cpu: CpuId,
-    pub(super) source: Source,
+    pub(super) source: DisturbanceSource,
     pub(super) name: NameId,
     /// What had started that, if it is known.
     pub(super) cause: Option<CauseId>,
@@ -45,7 +29,7 @@ pub(in crate::figures) struct Initiator {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ChainLink {
-    how: How,
+    how: Initiation,
     /// What the receiver of an interrupt is to run.
     function: Option<NameId>,
     by: Initiator,
@@ -59,18 +43,6 @@ impl ChainLink {
     }
 }
 
-impl How {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Armed => "armed",
-            Self::Sent => "sent",
-            Self::Raised => "raised",
-            Self::Woken => "woken",
-            Self::Queued => "queued",
-        }
-    }
-}
-
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct CauseTable {
@@ -81,13 +53,18 @@ pub(super) struct CauseTable {
 }
 
 impl CauseTable {
-    /// How often there was no room for a chain.
+    /// Initiation often there was no room for a chain.
     pub(super) fn overflowed(&self) -> u64 {
         self.overflowed
     }
 
     /// The chain of what was started so; `None` if there is no room for it.
-    pub(super) fn chain(&mut self, how: How, function: Option<NameId>, by: Initiator) -> Option<CauseId> {
+    pub(super) fn chain(
+        &mut self,
+        how: Initiation,
+        function: Option<NameId>,
+        by: Initiator,
+    ) -> Option<CauseId> {
         let mut link = ChainLink { how, function, by };
         if let Some(id) = by.cause {
             if link.repeats(&self.link(id).0) {
@@ -149,14 +126,13 @@ impl CauseTable {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHAINS_MAX, CauseId, CauseTable, How, Initiator};
-    use crate::figures::interruptions::source::Source;
+    use super::{CHAINS_MAX, CauseId, CauseTable, Initiator};
     use quietcore_core::CpuId;
-    use quietcore_trace::NameTable;
+    use quietcore_trace::{DisturbanceSource, Initiation, NameTable};
 
     fn by(cpu: u64, cause: Option<CauseId>) -> Initiator {
         let cpu = CpuId::new(cpu).expect("a small number");
-        Initiator { cpu, source: Source::Timer, name: NameTable::OTHER, cause }
+        Initiator { cpu, source: DisturbanceSource::Timer, name: NameTable::OTHER, cause }
     }
 
     fn cpus(causes: &CauseTable, id: Option<CauseId>) -> Vec<u16> {
@@ -171,18 +147,18 @@ mod tests {
         let mut causes = CauseTable::default();
         let mut id = None;
         for cpu in [1, 2, 2, 2] {
-            id = causes.chain(How::Armed, None, by(cpu, id));
+            id = causes.chain(Initiation::Armed, None, by(cpu, id));
         }
         assert_eq!(cpus(&causes, id), [2, 1]);
-        let sent = causes.chain(How::Sent, None, by(2, id));
+        let sent = causes.chain(Initiation::Sent, None, by(2, id));
         assert_eq!(cpus(&causes, sent), [2, 2, 1], "started in another way");
         for cpu in [3, 4, 3, 4, 3] {
-            id = causes.chain(How::Armed, None, by(cpu, id));
+            id = causes.chain(Initiation::Armed, None, by(cpu, id));
         }
         assert_eq!(cpus(&causes, id), [3, 4, 3, 4]);
         let kept = causes.links.len();
         for cpu in [4, 3, 4, 3] {
-            id = causes.chain(How::Armed, None, by(cpu, id));
+            id = causes.chain(Initiation::Armed, None, by(cpu, id));
         }
         assert_eq!(causes.links.len(), kept);
     }
@@ -191,14 +167,14 @@ mod tests {
     #[test]
     fn a_chain_without_room_is_counted() {
         let mut causes = CauseTable::default();
-        let first = causes.chain(How::Woken, None, by(0, None));
+        let first = causes.chain(Initiation::Woken, None, by(0, None));
         for cause in 0..CHAINS_MAX as u32 - 1 {
-            let how = if cause % 2 == 0 { How::Queued } else { How::Raised };
+            let how = if cause % 2 == 0 { Initiation::Queued } else { Initiation::Raised };
             assert!(causes.chain(how, None, by(u64::from(cause) / 2, None)).is_some());
         }
         assert_eq!(causes.overflowed(), 0);
-        assert_eq!(causes.chain(How::Armed, None, by(0, None)), None);
+        assert_eq!(causes.chain(Initiation::Armed, None, by(0, None)), None);
         assert_eq!(causes.overflowed(), 1);
-        assert_eq!(causes.chain(How::Woken, None, by(0, None)), first);
+        assert_eq!(causes.chain(Initiation::Woken, None, by(0, None)), first);
     }
 }

@@ -38,17 +38,17 @@ use super::kernel_threads::is_kernel_thread;
 use super::report::{Interruption, MomentReport, TimelineReport, TookSpans};
 use super::side::TimerSide;
 use super::took::TookCounts;
-use cause::{CauseId, CauseTable, How};
+use cause::{CauseId, CauseTable};
 use gap::GapSearch;
 use near::{NearSpans, SpanEnd};
 use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_trace::{
-    Event, IdentityTable, InterruptContext, IpiKind, IpiPurpose, NameId, NameTable, Record, SoftirqStep,
-    SpanStep, Task, WakeStep,
+    DisturbanceSource, Event, IdentityTable, Initiation, InterruptContext, IpiKind, IpiPurpose, NameId,
+    NameTable, Record, SoftirqStep, SpanStep, Task, WakeStep,
 };
 use row::Row;
 use sent::{SentIpi, SentIpis, Started};
-use source::{SOFTIRQS, Source, ThingKey, softirq};
+use source::{SOFTIRQS, ThingKey, softirq};
 use stack::{Open, SpanStack};
 use std::collections::HashMap;
 use timeline::Timeline;
@@ -166,14 +166,17 @@ impl InterruptionCounts {
             Event::DeviceInterrupt { step: SpanStep::Entry, number, name } => {
                 // Devices may share an interrupt: each handler has a row.
                 let name = names.number(&[number.to_string().as_bytes(), b" ", name].concat());
-                let row = (Source::Device, u64::from(name.get()));
-                self.begin(record, BegunThing { key: (Source::Device, *number), row, name, cause: None });
+                let row = (DisturbanceSource::Device, u64::from(name.get()));
+                self.begin(
+                    record,
+                    BegunThing { key: (DisturbanceSource::Device, *number), row, name, cause: None },
+                );
             }
             Event::DeviceInterrupt { step: SpanStep::Exit, number, .. } => {
-                self.end(record, (Source::Device, *number));
+                self.end(record, (DisturbanceSource::Device, *number));
             }
             Event::SystemInterrupt { step, interrupt } => {
-                let key = (Source::Processor, *interrupt as u64);
+                let key = (DisturbanceSource::Processor, *interrupt as u64);
                 match step {
                     SpanStep::Entry => {
                         let name = names.number(interrupt.name().as_bytes());
@@ -186,7 +189,7 @@ impl InterruptionCounts {
             }
             Event::IpiHandled { step, reason } => {
                 let name = names.number(reason);
-                let key = (Source::Processor, SENT + u64::from(name.get()));
+                let key = (DisturbanceSource::Processor, SENT + u64::from(name.get()));
                 match step {
                     SpanStep::Entry => {
                         let cause =
@@ -198,13 +201,16 @@ impl InterruptionCounts {
             }
             Event::Softirq { step, vector } => self.softirq(record, *step, *vector, names),
             Event::NmiHandled { handler, took } => {
-                if self.is_counted(Source::Nmi, record.cpu) {
+                if self.is_counted(DisturbanceSource::Nmi, record.cpu) {
                     let name = names.number(handler);
-                    let row = self.row(record.cpu, (Source::Nmi, u64::from(name.get())), name);
+                    let row = self.row(record.cpu, (DisturbanceSource::Nmi, u64::from(name.get())), name);
                     self.rows[row].begin(None);
                     self.rows[row].end(record, took.0, None);
                     let since = Nanos(record.at.0.saturating_sub(took.0));
-                    let open = Open { since, ..Open::of(record, (Source::Nmi, 0), name, Some(row), None) };
+                    let open = Open {
+                        since,
+                        ..Open::of(record, (DisturbanceSource::Nmi, 0), name, Some(row), None)
+                    };
                     self.look(record.cpu, &open, Some(SpanEnd { at: record.at, own: took.0 }));
                     self.take_gap(record.cpu, &open, record.at);
                 }
@@ -217,8 +223,8 @@ impl InterruptionCounts {
     /// Takes what starts something elsewhere or later, and what that becomes.
     fn take_start(&mut self, record: &Record<'_>, names: &mut NameTable) {
         match &record.event {
-            Event::TimerExpireExit { .. } => self.end_callback(record, Source::Timer),
-            Event::HrtimerExpireExit { .. } => self.end_callback(record, Source::Hrtimer),
+            Event::TimerExpireExit { .. } => self.end_callback(record, DisturbanceSource::Timer),
+            Event::HrtimerExpireExit { .. } => self.end_callback(record, DisturbanceSource::Hrtimer),
             Event::IpiSendCpu { to, purpose } => {
                 let ipi = if *to == record.cpu { IpiKind::Work } else { IpiKind::sent_to_one(purpose) };
                 let sent = self.sent(record, *to, purpose, names);
@@ -247,9 +253,9 @@ impl InterruptionCounts {
             }
             Event::WorkStart { work, function } => {
                 let by = self.works.remove(*work).and_then(|by| by.known(self.marks));
-                let cause = by.and_then(|by| self.causes.chain(How::Queued, None, by));
+                let cause = by.and_then(|by| self.causes.chain(Initiation::Queued, None, by));
                 let name = names.number(function);
-                let row = (Source::Work, u64::from(name.get()));
+                let row = (DisturbanceSource::Work, u64::from(name.get()));
                 self.begin(record, BegunThing { key: work_key(record.task), row, name, cause });
             }
             Event::WorkEnd { .. } => self.end(record, work_key(record.task)),
@@ -265,13 +271,13 @@ impl InterruptionCounts {
         armed_by: Option<Initiator>,
     ) {
         let (source, name) = match callback {
-            CallbackOf::Wheel(function) => (Source::Timer, function),
-            CallbackOf::HighResolution(function) => (Source::Hrtimer, function),
+            CallbackOf::Wheel(function) => (DisturbanceSource::Timer, function),
+            CallbackOf::HighResolution(function) => (DisturbanceSource::Hrtimer, function),
         };
-        let cause = armed_by.and_then(|by| self.causes.chain(How::Armed, None, by));
+        let cause = armed_by.and_then(|by| self.causes.chain(Initiation::Armed, None, by));
         let row = (source, u64::from(name.get()));
         self.begin(record, BegunThing { key: (source, CALLBACK), row, name, cause });
-        if let (Source::Timer, Some(by)) = (source, armed_by) {
+        if let (DisturbanceSource::Timer, Some(by)) = (source, armed_by) {
             let side = TimerSide::of(&self.isolated, by.cpu, record.cpu);
             self.of(record.cpu).open.came_from(side);
         }
@@ -304,23 +310,27 @@ impl InterruptionCounts {
         let cpu = record.cpu;
         let ends = self.ends;
         let may_be = |source| match source {
-            Source::Timer => ends[0],
-            Source::Hrtimer => ends[1],
-            Source::Task => false,
+            DisturbanceSource::Timer => ends[0],
+            DisturbanceSource::Hrtimer => ends[1],
+            DisturbanceSource::Task => false,
             _ => true,
         };
         let pid = record.task.pid;
         let within = self.of(cpu).open.within(record.context, may_be);
-        if let Some(open) = within.filter(|open| open.key.0 != Source::Work || open.key == work_key_of(pid)) {
+        if let Some(open) =
+            within.filter(|open| open.key.0 != DisturbanceSource::Work || open.key == work_key_of(pid))
+        {
             return Initiator { cpu, source: open.key.0, name: open.name, cause: open.cause };
         }
         let source = match record.context {
-            Some(InterruptContext::Interrupt | InterruptContext::InterruptInSoftirq) => Source::Processor,
-            Some(InterruptContext::Nmi) => Source::Nmi,
-            Some(InterruptContext::Softirq) => Source::Softirq,
-            Some(InterruptContext::Task) | None => Source::Task,
+            Some(InterruptContext::Interrupt | InterruptContext::InterruptInSoftirq) => {
+                DisturbanceSource::Processor
+            }
+            Some(InterruptContext::Nmi) => DisturbanceSource::Nmi,
+            Some(InterruptContext::Softirq) => DisturbanceSource::Softirq,
+            Some(InterruptContext::Task) | None => DisturbanceSource::Task,
         };
-        let name = if source == Source::Task { record.task.comm } else { b"(unknown)" };
+        let name = if source == DisturbanceSource::Task { record.task.comm } else { b"(unknown)" };
         Initiator { cpu, source, name: names.number(name), cause: None }
     }
 
@@ -332,7 +342,7 @@ impl InterruptionCounts {
     }
 
     fn softirq(&mut self, record: &Record<'_>, step: SoftirqStep, vector: u8, names: &mut NameTable) {
-        let key = (Source::Softirq, u64::from(vector));
+        let key = (DisturbanceSource::Softirq, u64::from(vector));
         match step {
             SoftirqStep::Raise => {
                 let by = self.initiator(record, names);
@@ -344,7 +354,7 @@ impl InterruptionCounts {
             SoftirqStep::Entry => {
                 let raised = self.of(record.cpu).raised.get_mut(usize::from(vector));
                 let by = raised.and_then(Option::take).and_then(|by| by.known(self.marks));
-                let cause = by.and_then(|by| self.causes.chain(How::Raised, None, by));
+                let cause = by.and_then(|by| self.causes.chain(Initiation::Raised, None, by));
                 self.begin(record, BegunThing { key, row: key, name: names.number(softirq(vector)), cause });
             }
             SoftirqStep::Exit => self.end(record, key),
@@ -396,7 +406,7 @@ impl InterruptionCounts {
             sent = sent.or(of_cpu.sent[ipi as usize].take());
         }
         let SentIpi { by, function } = sent?.known(self.marks)?;
-        self.causes.chain(How::Sent, function, by)
+        self.causes.chain(Initiation::Sent, function, by)
     }
 
     /// The CPU goes from one task to another.
@@ -404,16 +414,17 @@ impl InterruptionCounts {
         let mut interrupted = Vec::new();
         while let Some((open, own)) = self.of(record.cpu).open.pop(record.at) {
             let ended = SpanEnd { at: record.at, own };
-            let is_over = open.key.0 == Source::Task || open.key.0.is_of_a_task();
+            let is_over = open.key.0 == DisturbanceSource::Task || open.key.0.is_of_a_task();
             self.look(record.cpu, &open, is_over.then_some(ended));
             // A task of a user is what its CPU is there for.
-            let is_of_users =
-                || open.key.0 == Source::Task && !is_kernel_thread(names.text(open.name).as_bytes());
+            let is_of_users = || {
+                open.key.0 == DisturbanceSource::Task && !is_kernel_thread(names.text(open.name).as_bytes())
+            };
             if is_over && self.gap.is_some() && !is_of_users() {
                 self.take_gap(record.cpu, &open, record.at);
             }
             match (open.key.0, open.row) {
-                (Source::Task, Some(row)) => self.rows[row].end(record, own, open.cause),
+                (DisturbanceSource::Task, Some(row)) => self.rows[row].end(record, own, open.cause),
                 (source, _) if source.is_of_a_task() => interrupted.push(Open { before: own, ..open }),
                 _ => {}
             }
@@ -423,11 +434,11 @@ impl InterruptionCounts {
         }
         let by = self.woken.remove(u64::from(next.pid.unsigned_abs()));
         let by = by.and_then(|by| by.known(self.marks));
-        if next.pid != 0 && self.is_counted(Source::Task, record.cpu) {
-            let cause = by.and_then(|by| self.causes.chain(How::Woken, None, by));
+        if next.pid != 0 && self.is_counted(DisturbanceSource::Task, record.cpu) {
+            let cause = by.and_then(|by| self.causes.chain(Initiation::Woken, None, by));
             let name = names.number(next.comm);
-            let row = (Source::Task, u64::from(name.get()));
-            let key = (Source::Task, u64::from(next.pid.unsigned_abs()));
+            let row = (DisturbanceSource::Task, u64::from(name.get()));
+            let key = (DisturbanceSource::Task, u64::from(next.pid.unsigned_abs()));
             self.begin(record, BegunThing { key, row, name, cause });
         }
         let goes_on = self.away.remove(&(record.cpu, next.pid)).and_then(|away| away.known(self.marks));
@@ -448,8 +459,9 @@ impl InterruptionCounts {
 
     /// Whether it is asked what such things take from a CPU: from isolated ones, or from any where none is;
     /// there tasks and work items are no disturbance.
-    fn is_counted(&self, source: Source, cpu: CpuId) -> bool {
-        let is_any = self.isolated.is_empty() && !matches!(source, Source::Task | Source::Work);
+    fn is_counted(&self, source: DisturbanceSource, cpu: CpuId) -> bool {
+        let is_any =
+            self.isolated.is_empty() && !matches!(source, DisturbanceSource::Task | DisturbanceSource::Work);
         is_any || self.isolated.contains(cpu)
     }
 
@@ -481,8 +493,8 @@ impl InterruptionCounts {
         }
     }
 
-    fn end_callback(&mut self, record: &Record<'_>, source: Source) {
-        self.ends[usize::from(source == Source::Hrtimer)] = true;
+    fn end_callback(&mut self, record: &Record<'_>, source: DisturbanceSource) {
+        self.ends[usize::from(source == DisturbanceSource::Hrtimer)] = true;
         self.end(record, (source, CALLBACK));
     }
 
@@ -536,5 +548,5 @@ fn work_key(worker: Task<'_>) -> ThingKey {
 }
 
 fn work_key_of(pid: i32) -> ThingKey {
-    (Source::Work, u64::from(pid.unsigned_abs()))
+    (DisturbanceSource::Work, u64::from(pid.unsigned_abs()))
 }

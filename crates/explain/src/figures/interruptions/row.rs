@@ -1,12 +1,11 @@
 //! All of a CPU that have the same name: how many, for how long, and why.
 
 use super::cause::{CauseId, CauseTable};
-use super::source::Source;
 use crate::figures::kernel_threads::is_kernel_thread;
 use crate::figures::report::{Cause, Interruption};
 use hdrhistogram::Histogram;
 use quietcore_core::{CpuId, Nanos};
-use quietcore_trace::{NameId, NameTable, Record};
+use quietcore_trace::{DisturbanceSource, NameId, NameTable, Record};
 
 /// So many causes of a row are told apart; what has another one counts without.
 const CAUSES_MAX: usize = 16;
@@ -15,7 +14,7 @@ const CAUSES_MAX: usize = 16;
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) cpu: CpuId,
-    pub(super) source: Source,
+    pub(super) source: DisturbanceSource,
     name: NameId,
     count: u64,
     /// Of those whose end was seen.
@@ -37,7 +36,7 @@ struct CauseCount {
 }
 
 impl Row {
-    pub(super) fn new(cpu: CpuId, source: Source, name: NameId) -> Self {
+    pub(super) fn new(cpu: CpuId, source: DisturbanceSource, name: NameId) -> Self {
         let took = Histogram::new(2).expect("2 significant digits are in range");
         let causes = Vec::new();
         Self { cpu, source, name, count: 0, total: 0, max: 0, max_at: Nanos(0), max_line: 0, took, causes }
@@ -111,7 +110,7 @@ impl Row {
 /// own.
 pub(super) fn mark_own(rows: &mut [Interruption]) {
     for of_a_cpu in rows.chunk_by_mut(|one, two| one.cpu == two.cpu) {
-        let tasks = of_a_cpu.iter_mut().filter(|row| row.source == Source::Task.name());
+        let tasks = of_a_cpu.iter_mut().filter(|row| row.source == DisturbanceSource::Task.name());
         let users = tasks.filter(|row| row.total_ns.is_some() && !is_kernel_thread(row.name.as_bytes()));
         if let Some(longest) = users.max_by_key(|row| row.total_ns) {
             longest.own = true;

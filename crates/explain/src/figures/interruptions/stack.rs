@@ -1,10 +1,10 @@
 //! What is open on one CPU: each on top of what it came in.
 
 use super::cause::CauseId;
-use super::source::{Source, ThingKey};
+use super::source::ThingKey;
 use crate::figures::side::TimerSide;
 use quietcore_core::Nanos;
-use quietcore_trace::{InterruptContext, NameId, Record};
+use quietcore_trace::{DisturbanceSource, InterruptContext, NameId, Record};
 
 /// So many are open at once at most, of a hostile input: more are ends that are missing.
 const OPEN_MAX: usize = 64;
@@ -97,7 +97,7 @@ impl SpanStack {
     pub(super) fn within(
         &self,
         context: Option<InterruptContext>,
-        may_be: impl Fn(Source) -> bool,
+        may_be: impl Fn(DisturbanceSource) -> bool,
     ) -> Option<&Open> {
         let is_it = |open: &&Open| context.is_none() || open.context.is_none() || open.context == context;
         self.0.iter().rev().filter(|open| may_be(open.key.0)).find(is_it)
