@@ -18,16 +18,19 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Set by the loader. */
-const volatile u32 rows_each = 0;
-const volatile u32 words_of_masks = 0;
-const volatile u32 is_realtime = 0;
+/* Set by the loader; by tests as they run. */
+#ifndef SETTING
+#define SETTING const volatile
+#endif
+SETTING u32 rows_each = 0;
+SETTING u32 words_of_masks = 0;
+SETTING u32 is_realtime = 0;
 /* The number of the control group hierarchy of version 1 that names tasks, plus 1; 0: version 2. */
-const volatile u32 subsystem = 0;
+SETTING u32 subsystem = 0;
 /* What is named where a receiver is to call what was queued for it. */
-const volatile u64 calls_a_queue = 0;
+SETTING u64 calls_a_queue = 0;
 /* The CPUs that are watched. */
-const volatile u64 watched_mask[CPUS_MAX / 64] = {};
+SETTING u64 watched_mask[CPUS_MAX / 64] = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

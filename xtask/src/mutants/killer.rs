@@ -120,6 +120,10 @@ pub(super) enum Suite {
     ExplainUnits,
     /// The explanation on traces of a few lines, and on the bundled recordings.
     Explanations,
+    /// The tests beside the code of `quietcore-watch`.
+    WatchUnits,
+    /// The program that counts in the kernel, in a process.
+    WatchProgram,
 }
 
 struct SuiteProgram {
@@ -183,6 +187,10 @@ impl Suite {
             Self::Hostile => of("quietcore-cli", "--test hostile", "", "crates/cli/tests/hostile.rs"),
             Self::TraceUnits => of("quietcore-trace", "--lib", "", "crates/trace/src"),
             Self::ExplainUnits => of("quietcore-explain", "--lib", "", "crates/explain/src"),
+            Self::WatchUnits => of("quietcore-watch", "--lib", "", "crates/watch/src"),
+            Self::WatchProgram => {
+                of("quietcore-watch", "--test program", "", "crates/watch/tests/program.rs")
+            }
             Self::Explanations => {
                 of("quietcore-explain", "--test explain", "", "crates/explain/tests/explain.rs")
             }

@@ -35,6 +35,7 @@ mod stopped;
 mod turns;
 mod verbs;
 mod waiting;
+mod watched;
 mod words;
 
 use crate::workspace::{Failure, Workspace, exit_code, run, shown, status};
@@ -91,6 +92,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("files, hostile input and terminals", files::FILES),
     ("pages of the kernel and files of other tools", binary::BINARY),
     ("what takes CPUs away, and why", causes::CAUSES),
+    ("what is counted in the kernel", watched::WATCHED),
 ];
 
 /// Runs the chosen mutants, each killer `times` times, and as often on the unchanged tree before.
