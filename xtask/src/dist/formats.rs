@@ -8,6 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const CONTROL: &str = include_str!("control.in");
+/// Ends the service before its command is removed. A newer package leaves a watch alone that runs: starting
+/// it anew would interrupt the CPUs that it watches.
+const BEFORE_REMOVAL: &str = include_str!("prerm.in");
 const COPYRIGHT: &str = include_str!("copyright.in");
 const SPECIFICATION: &str = include_str!("quietcore.spec.in");
 
@@ -48,6 +51,9 @@ fn debian(workspace: &Workspace, tree: &InstalledTree) -> Result<PathBuf, Failur
     let size = size.split_whitespace().next().unwrap_or("0").to_owned();
     let values = [("VERSION", &*tree.version), ("ARCHITECTURE", tree.target.debian), ("SIZE", &size)];
     write(&root.join("DEBIAN/control"), filled(CONTROL, &values))?;
+    let script = root.join("DEBIAN/prerm");
+    write(&script, BEFORE_REMOVAL)?;
+    run(workspace.program("chmod").arg("755").arg(&script), "is there room, and may we write?")?;
     let file = folder(workspace).join(format!("quietcore_{}-1_{}.deb", tree.version, tree.target.debian));
     let mut dpkg = workspace.program("dpkg-deb");
     dpkg.env("SOURCE_DATE_EPOCH", &tree.moment);

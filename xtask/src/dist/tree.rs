@@ -1,5 +1,5 @@
 //! What is installed, as it lies below `/usr`: the command, its manual pages, completions for shells,
-//! licences, and the list of all that the binary is made of.
+//! licences, the list of all that the binary is made of, and the files by which `quietcore watch` is a service.
 
 use super::parts;
 use super::target::DistTarget;
@@ -14,6 +14,15 @@ const DOCUMENTS: [(&str, &str); 5] = [
     ("SECURITY.md", "SECURITY.md"),
     ("LICENSE-MIT", "LICENSE-MIT"),
     ("LICENSE-APACHE", "LICENSE-APACHE"),
+];
+
+/// Files of `deploy/`, and where they are installed. The unit is neither enabled nor started: when CPUs are
+/// interrupted for it is for their owner to say.
+const DEPLOYED: [(&str, &str); 4] = [
+    ("systemd/quietcore-watch.service", "lib/systemd/system/quietcore-watch.service"),
+    ("prometheus/alerts.yml", "share/quietcore/prometheus/alerts.yml"),
+    ("prometheus/scrape.yml", "share/quietcore/prometheus/scrape.yml"),
+    ("grafana/quietcore-watch.json", "share/quietcore/grafana/quietcore-watch.json"),
 ];
 
 /// Where completions for a shell are looked for, below `/usr/share`.
@@ -53,6 +62,9 @@ impl InstalledTree {
         for (from, to) in DOCUMENTS {
             tree.put(&format!("share/doc/quietcore/{to}"), &read(&workspace.root.join(from))?)?;
         }
+        for (from, to) in DEPLOYED {
+            tree.put(to, &read(&workspace.root.join("deploy").join(from))?)?;
+        }
         for (shell, path) in COMPLETIONS {
             let script = capture(workspace.program(speaker).args(["completions", shell]))?;
             tree.put(&format!("share/{path}"), script.as_bytes())?;
@@ -74,5 +86,32 @@ impl InstalledTree {
 
     pub(super) fn put(&self, below_usr: &str, content: &[u8]) -> Result<(), Failure> {
         files::write(&self.path(below_usr), content)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMPLETIONS, DEPLOYED, DOCUMENTS};
+    use std::path::Path;
+
+    /// Goal: what is installed is there, and the package for Red Hat's relatives names all of it; the unit
+    /// starts the command where packages put it. Method: the lists beside the tree and the template.
+    #[test]
+    fn what_is_installed_is_there_and_listed() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let specification = include_str!("quietcore.spec.in");
+        let lists = |path: &str| specification.lines().any(|line| line.ends_with(&format!("/usr/{path}")));
+        for (from, to) in DEPLOYED {
+            assert!(root.join("deploy").join(from).is_file(), "there is no deploy/{from}");
+            assert!(lists(to), "quietcore.spec.in does not list {to}");
+        }
+        for (from, to) in DOCUMENTS {
+            assert!(root.join(from).is_file() && lists(&format!("share/doc/quietcore/{to}")), "{from}");
+        }
+        for (shell, to) in COMPLETIONS {
+            assert!(lists(&format!("share/{to}")), "quietcore.spec.in does not list {shell}'s");
+        }
+        let unit = std::fs::read_to_string(root.join("deploy").join(DEPLOYED[0].0)).expect("it is there");
+        assert!(unit.contains("\nExecStart=/usr/bin/quietcore watch "), "{unit}");
     }
 }
