@@ -1,5 +1,5 @@
 //! What is installed, as it lies below `/usr`: the command, its manual pages, completions for shells,
-//! licences, the list of all that the binary is made of, and the files by which `quietcore watch` is a service.
+//! licences, the list of all that the binary is made of, and what makes `quietcore watch` a service.
 
 use super::parts;
 use super::target::DistTarget;
