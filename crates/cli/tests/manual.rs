@@ -33,7 +33,8 @@ fn every_command_has_a_page() {
     let folder = folder("man1");
     let output = quietcore(&["man", folder.to_str().expect("our own name")]);
     let said = text(&output.stdout);
-    let verbs = ["", "explain", "diff", "record", "keep-awake", "doctor", "verify", "whatif", "sim", "lab"];
+    let verbs =
+        ["", "explain", "diff", "record", "watch", "keep-awake", "doctor", "verify", "whatif", "sim", "lab"];
     let others = ["calibrate", "netem", "netem tun", "netem relay", "tc", "cat", "man", "completions"];
     for verb in verbs.into_iter().chain(others) {
         let words: Vec<&str> = verb.split_whitespace().collect();

@@ -7,13 +7,15 @@
 
 use crate::layout::BUCKETS;
 use crate::report::WatchReport;
-use crate::series::SeriesTable;
+use crate::series::{SeriesTable, printable};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeLabelSet, LabelSetEncoder, MetricEncoder, NoLabelSet, text,
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
+use quietcore_core::CpuId;
+use quietcore_trace::DisturbanceSource;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -92,6 +94,15 @@ impl Collector for Figures {
         {
             counter(&mut family, &Labels(vec![("kind", kind.to_owned())]), count)?;
         }
+        let help =
+            "What a watched CPU is there for: the task of a user that had it longest, if there is one.";
+        let mut family = encoder.encode_descriptor("quietcore_watch_cpu", help, None, MetricType::Gauge)?;
+        let own_tasks = self.report.own_tasks();
+        for cpu in self.report.cpus.iter() {
+            let own = own_tasks.get(&cpu).map(|name| printable(name)).unwrap_or_default();
+            let labels = Labels(vec![("cpu", cpu.to_string()), ("own", own)]);
+            family.encode_family(&labels)?.encode_gauge(&1_i64)?;
+        }
         let help = "Tracepoints that this kernel does not let be counted.";
         let mut family =
             encoder.encode_descriptor("quietcore_watch_left_out", help, None, MetricType::Gauge)?;
@@ -105,10 +116,13 @@ impl Collector for Figures {
 
 impl Figures {
     fn durations(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let mut sums: BTreeMap<(String, &'static str), (u64, [u64; BUCKETS])> = BTreeMap::new();
+        // All from the beginning, so that the first one that is counted is an increase.
+        let kinds =
+            |cpu: CpuId| DisturbanceSource::ALL.map(|source| ((cpu, source.name()), (0, [0; BUCKETS])));
+        let mut sums: BTreeMap<(CpuId, &'static str), (u64, [u64; BUCKETS])> =
+            self.report.cpus.iter().flat_map(kinds).collect();
         for row in &self.report.rows {
-            let (total, buckets) =
-                sums.entry((row.cpu.to_string(), row.source.name())).or_insert((0, [0; BUCKETS]));
+            let (total, buckets) = sums.entry((row.cpu, row.source.name())).or_insert((0, [0; BUCKETS]));
             *total += row.total.as_u64();
             buckets.iter_mut().zip(row.buckets).for_each(|(sum, count)| *sum += count);
         }
@@ -117,7 +131,7 @@ impl Figures {
         let mut family =
             encoder.encode_descriptor("quietcore_watch_duration", help, unit, MetricType::Histogram)?;
         for ((cpu, source), (total, buckets)) in &sums {
-            let labels = Labels(vec![("cpu", cpu.clone()), ("source", (*source).to_owned())]);
+            let labels = Labels(vec![("cpu", cpu.to_string()), ("source", (*source).to_owned())]);
             let below: u64 = buckets[..BUCKETS_SHOWN.start].iter().sum();
             let above: u64 = buckets[BUCKETS_SHOWN.end..].iter().sum();
             let mut shown: Vec<(f64, u64)> =
@@ -164,7 +178,9 @@ mod tests {
             "quietcore_watch_duration_seconds_bucket{le=\"5.12e-7\",cpu=\"1\",source=\"timer\"} 0",
             "quietcore_watch_duration_seconds_bucket{le=\"+Inf\",cpu=\"1\",source=\"timer\"} 7",
             "quietcore_watch_duration_seconds_count{cpu=\"1\",source=\"timer\"} 7",
+            "quietcore_watch_duration_seconds_count{cpu=\"1\",source=\"nmi\"} 0",
             "quietcore_watch_watched_seconds_total 60.0",
+            "quietcore_watch_cpu{cpu=\"1\",own=\"\"} 1",
             "quietcore_watch_losses_total{kind=\"unnamed\"} 0",
             "quietcore_watch_left_out{tracepoint=\"ipi_send_cpu\"} 1",
             "# EOF",

@@ -5,6 +5,7 @@ use crate::layout::BUCKETS;
 use crate::program::LeftOut;
 use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_trace::{DisturbanceSource, Initiation};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What was counted since the watch began. Totals never become less.
@@ -21,6 +22,8 @@ pub struct WatchReport {
     pub losses: Losses,
     /// Tracepoints that are not counted.
     pub left_out: Vec<LeftOut>,
+    /// Whether the kernel lets this process know the names of its functions.
+    pub has_function_names: bool,
 }
 
 /// What may be wrong with the counts.
@@ -82,6 +85,25 @@ pub struct WatchedCause {
     pub task: Option<String>,
     /// Its control group: [`Owner::path`].
     pub owner: Option<Owner>,
+}
+
+impl WatchReport {
+    /// Of each CPU the task of a user that had it longest: what the CPU is there for.
+    #[must_use]
+    pub fn own_tasks(&self) -> BTreeMap<CpuId, &str> {
+        let mut totals: BTreeMap<(CpuId, &str), u64> = BTreeMap::new();
+        for row in self.rows.iter().filter(|row| !row.is_of_kernel) {
+            *totals.entry((row.cpu, row.name.as_str())).or_default() += row.total.as_u64();
+        }
+        let mut longest: BTreeMap<CpuId, (&str, u64)> = BTreeMap::new();
+        for ((cpu, name), total) in totals {
+            let of_cpu = longest.entry(cpu).or_insert((name, total));
+            if total > of_cpu.1 {
+                *of_cpu = (name, total);
+            }
+        }
+        longest.into_iter().map(|(cpu, (name, _))| (cpu, name)).collect()
+    }
 }
 
 impl WatchedRow {
@@ -177,7 +199,40 @@ pub(crate) mod tests {
     pub(crate) fn report(rows: Vec<WatchedRow>) -> WatchReport {
         let cpus = [CpuId::new(1).expect("a small number")].into_iter().collect();
         let watched = Duration::from_secs(60);
-        WatchReport { cpus, watched, rows, losses: Losses::default(), left_out: vec![] }
+        let losses = Losses::default();
+        WatchReport { cpus, watched, rows, losses, left_out: vec![], has_function_names: true }
+    }
+
+    /// Goal: what a CPU is there for is the task of a user that had it longest, of each CPU. Method: three
+    /// tasks, of which the kernel's had it longest, and one that had it in two rows.
+    #[test]
+    fn a_cpu_is_there_for_the_task_that_had_it_longest() {
+        let task = |name: &str, count, is_of_kernel| {
+            let source = DisturbanceSource::Task;
+            WatchedRow { source, is_of_kernel, cause: None, ..row(name, count) }
+        };
+        let rows =
+            vec![task("kworker/1:1", 9, true), task("a", 3, false), task("b", 4, false), task("a", 2, false)];
+        let report = report(rows);
+        let own: Vec<(usize, &str)> =
+            report.own_tasks().iter().map(|(cpu, name)| (cpu.index(), *name)).collect();
+        assert_eq!(own, [(1, "a")]);
+    }
+
+    /// Goal: what came since an earlier report is the difference, and nothing of it is negative. Method: a row that
+    /// grew, one that is new, and one of another watch.
+    #[test]
+    fn what_came_since_is_the_difference() {
+        let (before, now) = (row("a", 3), row("a", 10));
+        let since = now.since(Some(&before));
+        assert_eq!((since.count, since.ended, since.total, since.buckets[9]), (7, 10 - 3, Nanos(7_000), 7));
+        assert_eq!(since.longest, now.longest);
+        assert_eq!(now.since(None), now);
+        let none = before.since(Some(&now));
+        assert_eq!((none.count, none.ended, none.total, none.buckets[9]), (0, 0, Nanos(0), 0));
+        let mut sum = before.clone();
+        sum.add(&now);
+        assert_eq!((sum.count, sum.ended, sum.total, sum.buckets[9]), (13, 13, Nanos(13_000), 13));
     }
 
     /// Goal: a quantile is the end of its power of two and no longer than the longest; nothing that ended has

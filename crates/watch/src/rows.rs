@@ -138,7 +138,7 @@ impl Rows {
             if !is_changing && used * 4 > self.each * 3 {
                 let of_cpu = &mut self.cpus[place];
                 (of_cpu.half, of_cpu.is_changing) = (1 - half, true);
-                let choice = place as u64 + 1 | (of_cpu.half as u64) << 32;
+                let choice = (place as u64 + 1) | ((of_cpu.half as u64) << 32);
                 choices.set(of_cpu.cpu.index(), choice);
             }
         }

@@ -6,7 +6,7 @@
 //! that no counter ever becomes less.
 
 use crate::report::{WatchReport, WatchedCause, WatchedRow};
-use quietcore_trace::is_steering;
+use quietcore_trace::{DisturbanceSource, is_steering};
 use std::collections::{BTreeMap, HashSet};
 
 /// The label's value that all further names share.
@@ -47,15 +47,18 @@ pub struct SeriesCounts {
 /// The series of a watch.
 #[derive(Debug)]
 pub struct SeriesTable {
-    own: HashSet<SeriesLabels>,
-    series_max: usize,
+    /// Of tasks, whose names are without number, and of all else.
+    own: [HashSet<SeriesLabels>; 2],
+    /// So many of each have a series of their own.
+    most: [usize; 2],
 }
 
 impl SeriesTable {
-    /// At most so many series, and one more for each CPU and kind.
+    /// At most so many series, a quarter of which is for tasks; and one more for each CPU and kind.
     #[must_use]
     pub fn new(series_max: usize) -> Self {
-        Self { own: HashSet::new(), series_max }
+        let of_tasks = series_max / 4;
+        Self { own: [HashSet::new(), HashSet::new()], most: [of_tasks, series_max - of_tasks] }
     }
 
     /// The counts of all series, by their labels.
@@ -63,8 +66,9 @@ impl SeriesTable {
         let mut counts: BTreeMap<SeriesLabels, SeriesCounts> = BTreeMap::new();
         for row in &report.rows {
             let labels = labels(row);
-            let has_own = self.own.contains(&labels)
-                || self.own.len() < self.series_max && self.own.insert(labels.clone());
+            let class = usize::from(row.source != DisturbanceSource::Task);
+            let (own, most) = (&mut self.own[class], self.most[class]);
+            let has_own = own.contains(&labels) || own.len() < most && own.insert(labels.clone());
             let labels = if has_own { labels } else { shared(labels) };
             let sum = counts.entry(labels).or_default();
             sum.count += row.count;
@@ -93,7 +97,8 @@ fn labels(row: &WatchedRow) -> SeriesLabels {
     }
 }
 
-fn printable(text: &str) -> String {
+/// A label's value: harmless, with an end.
+pub(crate) fn printable(text: &str) -> String {
     let letters = text.chars().map(|c| if is_steering(c) { char::REPLACEMENT_CHARACTER } else { c });
     letters.take(LABEL_CHARS_MAX).collect()
 }
@@ -101,7 +106,9 @@ fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{OTHER, SeriesCounts, SeriesTable};
+    use crate::report::WatchedRow;
     use crate::report::tests::{report, row};
+    use quietcore_trace::DisturbanceSource;
 
     fn sum(table: &mut SeriesTable, counts: &[(&str, u64)]) -> Vec<(String, u64)> {
         let rows = counts.iter().map(|(name, count)| row(name, *count)).collect();
@@ -110,7 +117,7 @@ mod tests {
     }
 
     /// Goal: there are never more series than allowed, none is taken back, the sum of all is that of the
-    /// rows, and none becomes less. Method: three names with room for two, in another order and with higher
+    /// rows, and none becomes less. Method: three timers with room for two, in another order and with higher
     /// counts the second time.
     #[test]
     fn series_are_few_and_never_shrink() {
@@ -123,6 +130,22 @@ mod tests {
         );
         let third = sum(&mut table, &[("a", 4), ("b", 9), ("c", 2), ("d", 1)]);
         assert_eq!(third, [own("a", 4), own("c", 2), own(OTHER, 10)]);
+    }
+
+    /// Goal: tasks, of which there may be any number, take no series from timers and interrupts. Method: many
+    /// tasks, then a timer, with room for four.
+    #[test]
+    fn tasks_have_their_own_share() {
+        let mut table = SeriesTable::new(4);
+        let task = |number: u64| {
+            let source = DisturbanceSource::Task;
+            WatchedRow { source, ..row(&format!("task{number}"), 1) }
+        };
+        let mut rows: Vec<WatchedRow> = (0..9).map(task).collect();
+        rows.extend(["a", "b", "c", "d"].map(|name| row(name, 1)));
+        let series = table.of(&report(rows));
+        let names: Vec<&str> = series.keys().map(|labels| labels.name.as_str()).collect();
+        assert_eq!(names, [OTHER, "task0", "a", "b", "c", OTHER]);
     }
 
     /// Goal: a label steers no terminal and has an end. Method: a name that would.

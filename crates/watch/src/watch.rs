@@ -46,6 +46,7 @@ pub struct Watch {
     cgroups: CgroupNames,
     stacks: HashMap<u32, Vec<u64>>,
     own_interrupts: u64,
+    has_function_names: bool,
     begun: Instant,
     /// When what was counted was taken over last.
     collected: Instant,
@@ -69,12 +70,13 @@ impl Watch {
         let subsystems = fs::read_to_string("/proc/cgroups").unwrap_or_default();
         let hierarchy = CgroupHierarchy::of_host(Path::new("/"), &subsystems);
         let rows_each = request.rows_each.clamp(64, 65_536);
+        let calls_a_queue = symbols.address(CALLS_A_QUEUE);
         let settings = ProgramSettings {
             cpus: &cpus,
             rows_each,
             is_realtime: fs::read_to_string("/sys/kernel/realtime").is_ok_and(|text| text.trim() == "1"),
             subsystem: hierarchy.subsystem,
-            calls_a_queue: symbols.address(CALLS_A_QUEUE).unwrap_or(0),
+            calls_a_queue: calls_a_queue.unwrap_or(0),
         };
         let loaded = Loaded::new(&settings)?;
         let mut rows = Rows::new(&cpus, rows_each);
@@ -83,6 +85,7 @@ impl Watch {
         Ok(Self {
             rows,
             own_interrupts,
+            has_function_names: calls_a_queue.is_some(),
             loaded,
             cpus,
             symbols,
@@ -112,6 +115,12 @@ impl Watch {
     #[must_use]
     pub fn tracepoints(&self) -> usize {
         self.loaded.programs()
+    }
+
+    /// Whether the kernel lets this process know the names of its functions.
+    #[must_use]
+    pub const fn has_function_names(&self) -> bool {
+        self.has_function_names
     }
 
     /// How many interrupts it sent to watched CPUs to begin: the kernel changes its code on all CPUs.
@@ -157,6 +166,7 @@ impl Watch {
             rows,
             losses,
             left_out: self.loaded.left_out.clone(),
+            has_function_names: self.has_function_names,
         }
     }
 

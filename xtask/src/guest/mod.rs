@@ -182,7 +182,7 @@ fn newest(names: &str, version: &str) -> Option<String> {
 /// Whether isolated CPUs of this kernel pull the timers of others: 6.9 to 6.18.
 fn pulls(image: &Path) -> Result<bool, Failure> {
     let version = release_of(image)?;
-    Ok((6, 9) <= version && version < (6, 19))
+    Ok(((6, 9)..(6, 19)).contains(&version))
 }
 
 /// Its first two numbers.

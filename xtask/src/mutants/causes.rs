@@ -10,7 +10,6 @@ const SENT: &str = "crates/explain/src/figures/interruptions/sent.rs";
 const CAUSE: &str = "crates/explain/src/figures/interruptions/cause.rs";
 const NEAR: &str = "crates/explain/src/figures/interruptions/near.rs";
 const ROW: &str = "crates/explain/src/figures/interruptions/row.rs";
-const SOURCE: &str = "crates/explain/src/figures/interruptions/source.rs";
 const STACK: &str = "crates/explain/src/figures/interruptions/stack.rs";
 
 macro_rules! killed_by {
@@ -130,7 +129,7 @@ pub(super) const CAUSES: &[Mutant] = &[
     Mutant {
         name: "softirq-ends-with-a-switch",
         rule: "a softirq that runs in a task goes on when the task does",
-        file: SOURCE,
+        file: "crates/trace/src/disturbance.rs",
         right: "matches!(self, Self::Softirq | Self::Timer | Self::Work)",
         wrong: "matches!(self, Self::Timer | Self::Work)",
         killers: killed_by!("a_task_goes_on_with_what_it_was_in"),
@@ -155,8 +154,8 @@ pub(super) const CAUSES: &[Mutant] = &[
         name: "work-where-nobody-asks",
         rule: "without isolated CPUs tasks and work items disturb nobody",
         file: COUNTS,
-        right: "!matches!(source, Source::Task | Source::Work)",
-        wrong: "!matches!(source, Source::Task)",
+        right: "!matches!(source, DisturbanceSource::Task | DisturbanceSource::Work)",
+        wrong: "!matches!(source, DisturbanceSource::Task)",
         killers: killed_by!("isolated_cpus_are_watched_or_all"),
     },
     Mutant {

@@ -1,4 +1,4 @@
-//! What `quietcore watch` counts: the program in the kernel, which its tests run in a process, and its reader.
+//! What `quietcore watch` counts: the program in the kernel, which its tests run in a process; its reader.
 
 use super::killer::Killer::Test;
 use super::killer::Mutant;
@@ -104,7 +104,7 @@ pub(super) const WATCHED: &[Mutant] = &[
         killers: &[Test(WatchProgram, "a_timer_has_who_armed_it")],
     },
     Mutant {
-        name: "last-sender",
+        name: "second-sender-first",
         rule: "of two interrupts on their way the first brings the first handler about",
         file: PROGRAM,
         right: "if (!sent->has_first || sent->is_left) {",
@@ -219,9 +219,17 @@ pub(super) const WATCHED: &[Mutant] = &[
         name: "series-grow",
         rule: "there are never more series than allowed",
         file: "crates/watch/src/series.rs",
-        right: "self.own.len() < self.series_max &&",
+        right: "own.len() < most &&",
         wrong: "true &&",
         killers: &[Test(WatchUnits, "series::tests::series_are_few_and_never_shrink")],
+    },
+    Mutant {
+        name: "tasks-take-all-series",
+        rule: "tasks take no series from timers and interrupts",
+        file: "crates/watch/src/series.rs",
+        right: "usize::from(row.source != DisturbanceSource::Task)",
+        wrong: "usize::from(row.source != DisturbanceSource::Nmi)",
+        killers: &[Test(WatchUnits, "series::tests::tasks_have_their_own_share")],
     },
     Mutant {
         name: "label-steers",

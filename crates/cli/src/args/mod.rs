@@ -316,6 +316,9 @@ pub(crate) struct WatchArgs {
     /// Print a line of JSON at each interval instead of the table (docs/reference/watch.md)
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print no table: the metrics have all of it
+    #[arg(long, conflicts_with = "json", requires = "openmetrics")]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]

@@ -153,7 +153,7 @@ pub(crate) fn simulated_span(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{question, short_span, simulated_span, span, trigger};
+    use super::{MetricsPlace, metrics_place, question, short_span, simulated_span, span, trigger};
     use quietcore_core::Nanos;
     use quietcore_trace::Question;
     use std::time::Duration;
@@ -169,6 +169,25 @@ mod tests {
         }
         assert_eq!(["1ms", "1h"].map(|text| simulated_span(text).is_ok()), [true, true]);
         assert_eq!(["0s", "3601s"].map(|text| simulated_span(text).is_ok()), [false, false]);
+    }
+
+    /// Goal: a number is a port of this host alone, an address with a port one for others, all else a file; what
+    /// can be neither is refused. Method: some of each.
+    #[test]
+    fn metrics_go_to_a_file_or_a_port() {
+        let port = |text: &str| match metrics_place(text) {
+            Ok(MetricsPlace::Port(address)) => address.to_string(),
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(port("9100"), "127.0.0.1:9100");
+        assert_eq!(port("0.0.0.0:9100"), "0.0.0.0:9100");
+        assert_eq!(port("[::1]:9100"), "[::1]:9100");
+        for file in ["a.prom", "/run/9100", "9100.prom", "host:9100"] {
+            assert_eq!(metrics_place(file), Ok(MetricsPlace::File(file.into())), "{file}");
+        }
+        for bad in ["", "65536", "99999999999999999999"] {
+            assert!(metrics_place(bad).is_err(), "{bad:?}");
+        }
     }
 
     /// Goal: a condition is a limit for gaps. Method: with and without spaces; other words, no limit.

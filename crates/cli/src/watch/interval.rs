@@ -1,10 +1,9 @@
 //! What was counted in an interval, and since the beginning.
 
-use quietcore_core::CpuId;
-use quietcore_trace::{DisturbanceSource, WallClock};
+use quietcore_trace::WallClock;
 use quietcore_watch::{LeftOut, WatchReport, WatchedCause, WatchedRow};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 /// A line of `quietcore watch --json`, schema 1.
 #[derive(Debug, Serialize)]
@@ -19,6 +18,8 @@ pub(crate) struct IntervalReport {
     pub(crate) rows: Vec<IntervalRow>,
     pub(crate) losses: IntervalLosses,
     pub(crate) left_out: Vec<IntervalLeftOut>,
+    /// Whether functions have their names; otherwise these are addresses.
+    pub(crate) function_names: bool,
 }
 
 /// What took a CPU away, by who started it.
@@ -81,10 +82,10 @@ impl IntervalReport {
     pub(crate) fn between(before: &WatchReport, now: &WatchReport, clock: WallClock) -> Self {
         let interval = now.watched.saturating_sub(before.watched);
         let before: BTreeMap<_, _> = before.rows.iter().map(|row| (row.identity(), row)).collect();
-        let owners = owners(&now.rows);
+        let own_tasks = now.own_tasks();
         let row = |now: &WatchedRow| {
             let since = now.since(before.get(&now.identity()).copied());
-            let is_own = owners.contains(&(now.cpu, now.name.as_str())) && is_of_a_user(now);
+            let is_own = !now.is_of_kernel && own_tasks.get(&now.cpu) == Some(&now.name.as_str());
             interval_row(now, &since, is_own)
         };
         let left_out = |LeftOut { tracepoint, why, .. }: &LeftOut| IntervalLeftOut {
@@ -104,6 +105,7 @@ impl IntervalReport {
                 unnamed: now.losses.unnamed,
             },
             left_out: now.left_out.iter().map(left_out).collect(),
+            function_names: now.has_function_names,
         }
     }
 }
@@ -136,24 +138,4 @@ fn interval_row(now: &WatchedRow, since: &WatchedRow, is_own: bool) -> IntervalR
         own_total_ns: now.total.as_u64(),
         cause: now.cause.as_ref().map(cause),
     }
-}
-
-fn is_of_a_user(row: &WatchedRow) -> bool {
-    row.source == DisturbanceSource::Task && !row.is_of_kernel
-}
-
-/// Of each CPU the user's task that had it longest: what the CPU is there for.
-fn owners(rows: &[WatchedRow]) -> HashSet<(CpuId, &str)> {
-    let mut totals: BTreeMap<(CpuId, &str), u64> = BTreeMap::new();
-    for row in rows.iter().filter(|row| is_of_a_user(row)) {
-        *totals.entry((row.cpu, row.name.as_str())).or_default() += row.total.as_u64();
-    }
-    let mut longest: HashMap<CpuId, (&str, u64)> = HashMap::new();
-    for ((cpu, name), total) in totals {
-        let of_cpu = longest.entry(cpu).or_insert((name, total));
-        if total > of_cpu.1 {
-            *of_cpu = (name, total);
-        }
-    }
-    longest.into_iter().map(|(cpu, (name, _))| (cpu, name)).collect()
 }

@@ -12,13 +12,15 @@ use crate::output::{self, say};
 use crate::signals::SignalFlag;
 use crate::text;
 use crate::wall_clock;
+#[cfg(test)]
+pub(crate) use interval::{IntervalCause, IntervalLeftOut, IntervalLosses};
 pub(crate) use interval::{IntervalReport, IntervalRow};
 use quietcore_core::CpuSet;
 use quietcore_trace::live::run_on;
 use quietcore_watch::{SeriesTable, Watch, WatchReport, WatchRequest, openmetrics};
 use serve::MetricsServer;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// So often it is looked whether it is time to end.
@@ -27,6 +29,10 @@ const LOOK: Duration = Duration::from_millis(250);
 const COLLECT: Duration = Duration::from_secs(10);
 /// Shorter intervals would be most of what happens.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
+
+/// What is so when metrics cannot be written.
+const OWN_FOLDER: &str = "all rights were given up, root's too, so the folder and a file that is there must be of the user \
+                          that this command runs as; or name a port";
 
 /// Where metrics go.
 #[derive(Debug)]
@@ -68,7 +74,7 @@ fn metrics_sink(place: &MetricsPlace) -> Result<MetricsSink, CliError> {
         MetricsPlace::Port(address) => MetricsServer::bind(*address).map(MetricsSink::Server),
         MetricsPlace::File(path) => {
             // It is there from the beginning, as it could be written.
-            let file = AtomicFile::create(path, OutputContent::Ordinary)?;
+            let file = AtomicFile::create(path, OutputContent::Live)?;
             drop(file);
             Ok(MetricsSink::File(path.clone()))
         }
@@ -85,12 +91,24 @@ fn begun(watch: &Watch, cpus: &CpuSet, running_on: &CpuSet) -> String {
     for left_out in watch.left_out() {
         text.push_str(&format!("\nnot counted: {}: {}", left_out.tracepoint, left_out.why));
     }
+    if !watch.has_function_names() {
+        text.push_str(
+            "\nfunctions have numbers for names: the kernel shows their addresses to processes with CAP_SYSLOG \
+             (and to none where kernel.kptr_restrict is 2)",
+        );
+    }
     if !running_on.intersection(cpus).is_empty() {
         text.push_str(
             "\nthis command has no other CPU to run on than watched ones, and disturbs them itself",
         );
     }
     text
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
+    let mut file = AtomicFile::create(path, OutputContent::Live)?;
+    file.write_all(text.as_bytes()).map_err(|error| CliError::Write(path.to_owned(), error))?;
+    file.finish()
 }
 
 /// A watch that has begun.
@@ -152,9 +170,7 @@ impl Resident<'_> {
             Some(MetricsSink::Server(server)) => server.publish(openmetrics(report, &mut self.series)),
             Some(MetricsSink::File(path)) => {
                 let text = openmetrics(report, &mut self.series);
-                let mut file = AtomicFile::create(path, OutputContent::Ordinary)?;
-                file.write_all(text.as_bytes()).map_err(|error| CliError::Write(path.clone(), error))?;
-                file.finish()?;
+                write_file(path, &text).map_err(|error| CliError::Live(format!("{error}; {OWN_FOLDER}")))?;
             }
         }
         Ok(())
@@ -163,6 +179,9 @@ impl Resident<'_> {
     fn show(&self, report: &IntervalReport) -> Result<(), CliError> {
         if self.args.json {
             return output::print_json_line(report);
+        }
+        if self.args.quiet {
+            return Ok(());
         }
         let mut page = text::Page::for_stdout();
         text::watched(&mut page, report, usize::from(self.args.top));
