@@ -219,8 +219,8 @@ pub(crate) mod tests {
         assert_eq!(own, [(1, "a")]);
     }
 
-    /// Goal: what came since an earlier report is the difference, and nothing of it is negative. Method: a row that
-    /// grew, one that is new, and one of another watch.
+    /// Goal: what came since an earlier report is the difference, and nothing of it is negative. Method: a
+    /// row that grew, one that is new, and one of another watch.
     #[test]
     fn what_came_since_is_the_difference() {
         let (before, now) = (row("a", 3), row("a", 10));

@@ -171,8 +171,8 @@ mod tests {
         assert_eq!(["0s", "3601s"].map(|text| simulated_span(text).is_ok()), [false, false]);
     }
 
-    /// Goal: a number is a port of this host alone, an address with a port one for others, all else a file; what
-    /// can be neither is refused. Method: some of each.
+    /// Goal: a number is a port of this host alone, an address with a port one for others, all else a file;
+    /// what can be neither is refused. Method: some of each.
     #[test]
     fn metrics_go_to_a_file_or_a_port() {
         let port = |text: &str| match metrics_place(text) {
