@@ -23,14 +23,14 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define SETTING const volatile
 #endif
 SETTING u32 rows_each = 0;
-SETTING u32 words_of_masks = 0;
 SETTING u32 is_realtime = 0;
 /* The number of the control group hierarchy of version 1 that names tasks, plus 1; 0: version 2. */
 SETTING u32 subsystem = 0;
 /* What is named where a receiver is to call what was queued for it. */
 SETTING u64 calls_a_queue = 0;
-/* The CPUs that are watched. */
-SETTING u64 watched_mask[CPUS_MAX / 64] = {};
+/* The CPUs that are watched, by place, in order. */
+SETTING u32 watched_count = 0;
+SETTING u32 watched_cpus[WATCHED_MAX] = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -468,7 +468,7 @@ static __noinline int end_frame(struct cpu_state *state, u32 at, u64 own)
 	return 0;
 }
 
-/* Something ends on this CPU; what was on top of it has ended, too, and no event said so. */
+/* Something ends on this CPU; what was on top of it has ended, too, and no event said when. */
 static __noinline int end(struct cpu_state *state, u64 id)
 {
 	u64 now = bpf_ktime_get_ns(), own;
@@ -486,8 +486,7 @@ static __noinline int end(struct cpu_state *state, u64 id)
 	}
 	if (i == FRAMES)
 		return 0;
-	for (u32 above = 0; above < FRAMES && above < i; above++)
-		pop(state, now);
+	state->depth = depth - i;
 	own = pop(state, now);
 	end_frame(state, depth - 1 - i, own);
 	return 0;
@@ -699,34 +698,29 @@ int ipi_send_cpumask(u64 *ctx)
 	struct cpu_state *state = state_of_this_cpu();
 	const u64 *mask = (const u64 *)ctx[0];
 	struct cause cause = {};
+	u32 known = CPUS_MAX;
 	bool is_made = false;
+	u64 bits = 0;
 
 	if (!state)
 		return 0;
-	for (u32 word = 0; word < CPUS_MAX / 64 && word < words_of_masks; word++) {
-		u64 bits = 0;
+	for (u32 place = 0; place < WATCHED_MAX && place < watched_count; place++) {
+		u32 to = watched_cpus[place];
 
-		if (!watched_mask[word])
-			continue;
-		bpf_probe_read_kernel(&bits, sizeof(bits), mask + word);
-		bits &= watched_mask[word];
-		for (u32 bit = 0; bits && bit < 64; bit++) {
-			struct cpu_choice *choice;
-
-			if (!(bits & (1ULL << bit)))
-				continue;
-			bits &= ~(1ULL << bit);
-			choice = watched(word * 64 + bit);
-			if (!choice)
-				continue;
-			if (!is_made) {
-				cause.how = SENT;
-				initiator(state, &cause);
-				is_made = true;
-			}
-			cause.called = called(state, word * 64 + bit, ctx[1], ctx[2]);
-			send(state, choice->place, IPI_CALL_SEVERAL, &cause);
+		/* They are in order, so that each word is read once. */
+		if (to / 64 != known) {
+			known = to / 64;
+			bpf_probe_read_kernel(&bits, sizeof(bits), mask + known);
 		}
+		if (!(bits & (1ULL << (to % 64))))
+			continue;
+		if (!is_made) {
+			cause.how = SENT;
+			initiator(state, &cause);
+			is_made = true;
+		}
+		cause.called = called(state, to, ctx[1], ctx[2]);
+		send(state, place + 1, IPI_CALL_SEVERAL, &cause);
 	}
 	return 0;
 }
@@ -932,28 +926,31 @@ static __noinline int leave(struct cpu_state *state, u32 cpu, u32 pid, u64 now)
 		u64 own;
 
 		if (!depth)
-			break;
+			return 0;
 		frame = &state->frames[(depth - 1) & (FRAMES - 1)];
+		if (frame->key.thing.source == TASK)
+			break;
 		own = pop(state, now);
-		if (frame->key.thing.source == TASK) {
-			end_frame(state, depth - 1, own);
-		} else if (is_of_a_task(frame->key.thing.source)) {
-			if (!is_asked) {
-				static const struct away none;
+		if (!is_of_a_task(frame->key.thing.source))
+			continue;
+		if (!is_asked) {
+			static const struct away none;
 
-				is_asked = true;
-				bpf_map_update_elem(&aways, &away_key, &none, BPF_ANY);
-				away = bpf_map_lookup_elem(&aways, &away_key);
-			}
-			if (away && away->count < AWAY_FRAMES) {
-				struct frame *kept = &away->frames[away->count & (AWAY_FRAMES - 1)];
+			is_asked = true;
+			bpf_map_update_elem(&aways, &away_key, &none, BPF_ANY);
+			away = bpf_map_lookup_elem(&aways, &away_key);
+		}
+		if (away && away->count < AWAY_FRAMES) {
+			struct frame *kept = &away->frames[away->count & (AWAY_FRAMES - 1)];
 
-				*kept = *frame;
-				kept->before = own;
-				away->count++;
-			}
+			*kept = *frame;
+			kept->before = own;
+			away->count++;
 		}
 	}
+	/* Below all of them is the task. */
+	end_frame(state, 0, pop(state, now));
+	state->depth = 0;
 	return 0;
 }
 

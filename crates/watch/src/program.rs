@@ -11,7 +11,7 @@ use crate::rows::Rows;
 use aya::maps::{Map, MapData, StackTraceMap};
 use aya::programs::{Program, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
-use quietcore_core::{CpuId, CpuSet};
+use quietcore_core::CpuId;
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -65,7 +65,7 @@ pub struct LeftOut {
 /// What the program is told.
 #[derive(Debug)]
 pub(crate) struct ProgramSettings<'a> {
-    /// Those to watch, by place.
+    /// Those to watch, by place, in order.
     pub(crate) cpus: &'a [CpuId],
     pub(crate) rows_each: u32,
     pub(crate) is_realtime: bool,
@@ -147,23 +147,22 @@ impl Loaded {
 }
 
 fn load(settings: &ProgramSettings<'_>, btf: &Btf) -> Result<Ebpf, WatchError> {
-    let mut mask = [0_u64; CPUS_MAX / 64];
-    for cpu in settings.cpus {
-        mask[cpu.index() / 64] |= 1 << (cpu.index() % 64);
+    let mut cpus = [0_u32; WATCHED_MAX];
+    for (place, cpu) in settings.cpus.iter().enumerate() {
+        cpus[place] = cpu.index() as u32;
     }
-    let watched: CpuSet = settings.cpus.iter().copied().collect();
-    let words = watched.iter().last().map_or(0, |last| last.index() as u32 / 64 + 1);
+    let count = settings.cpus.len() as u32;
     let realtime = u32::from(settings.is_realtime);
     let subsystem = settings.subsystem.map_or(0, |subsystem| subsystem + 1);
     let mut loader = EbpfLoader::new();
     loader
         .btf(Some(btf))
         .override_global("rows_each", &settings.rows_each, true)
-        .override_global("words_of_masks", &words, true)
+        .override_global("watched_count", &count, true)
         .override_global("is_realtime", &realtime, true)
         .override_global("subsystem", &subsystem, true)
         .override_global("calls_a_queue", &settings.calls_a_queue, true)
-        .override_global("watched_mask", &mask, true)
+        .override_global("watched_cpus", &cpus, true)
         .map_max_entries("rows", Rows::count(settings.cpus.len(), settings.rows_each) as u32);
     loader.load(OBJECT).map_err(|error| match is_refused(&error) {
         true => WatchError::NotAllowed(chain(&error)),

@@ -135,7 +135,7 @@ impl Rows {
                 self.cpus[place].is_changing = false;
             }
             let used = self.collect_half(rows, place, half);
-            if !is_changing && used * 4 > self.each * 3 {
+            if !is_changing && used * 2 > self.each {
                 let of_cpu = &mut self.cpus[place];
                 (of_cpu.half, of_cpu.is_changing) = (1 - half, true);
                 let choice = (place as u64 + 1) | ((of_cpu.half as u64) << 32);

@@ -32,7 +32,7 @@ pub struct WatchRequest {
 
 impl WatchRequest {
     /// Rows that hosts need where nothing else is said.
-    pub const ROWS_EACH: u32 = 512;
+    pub const ROWS_EACH: u32 = 1_024;
 }
 
 /// A running watch. It ends, and leaves nothing in the kernel, when it is dropped or the process ends,
@@ -66,7 +66,7 @@ impl Watch {
         if cpus.len() > WATCHED_MAX || cpus.iter().any(|cpu| cpu.index() >= CPUS_MAX) {
             return Err(WatchError::TooMany(cpus.len()));
         }
-        let mut symbols = Symbols::open();
+        let symbols = Symbols::open();
         let subsystems = fs::read_to_string("/proc/cgroups").unwrap_or_default();
         let hierarchy = CgroupHierarchy::of_host(Path::new("/"), &subsystems);
         let rows_each = request.rows_each.clamp(64, 65_536);

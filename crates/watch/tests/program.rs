@@ -86,7 +86,7 @@ fn what_is_not_whole_has_no_time() {
     assert_eq!(
         rows,
         [
-            "1.0: 0 9 0 disk; 0 0 0 0 0 0 0 : 1 10 10 0 1*2^3",
+            "1.0: 0 9 0 disk; 0 0 0 0 0 0 0 : 1 20 20 0 1*2^4",
             "1.0: 1 0 0 ; 0 0 0 0 0 0 0 : 1 0 0 0",
             "1.0: 5 0 1002 ; 0 0 0 0 0 0 0 : 1 0 0 0",
         ]
@@ -131,7 +131,7 @@ fn the_first_starts_have_stacks() {
     let late = "1 40 timer_expire_entry 5\n1 41 timer_expire_exit 5\n0 50 timer_start 5\n1 60 timer_expire_entry 5\n";
     let rows = rows(&format!("{round}{others}{late}"));
     assert_eq!(
-        rows[1], "1.0: 4 0 1005 ; 1 7 0 0 0 0 0 swapper: 1 0 0 5",
+        rows[2], "1.0: 4 0 1005 ; 1 7 0 0 0 0 0 swapper: 1 0 0 5",
         "four of the others had one before"
     );
 }

@@ -195,7 +195,7 @@ pub(super) const WATCHED: &[Mutant] = &[
         name: "half-never-changes",
         rule: "a half that is nearly full is left",
         file: "crates/watch/src/rows.rs",
-        right: "if !is_changing && used * 4 > self.each * 3 {",
+        right: "if !is_changing && used * 2 > self.each {",
         wrong: "if !is_changing && used > self.each {",
         killers: &[Test(WatchUnits, "rows::tests::totals_outlive_the_rows_of_the_kernel")],
     },

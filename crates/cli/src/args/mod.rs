@@ -311,7 +311,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) top: u16,
     /// So many different things are told apart on a CPU in ten seconds; 496 bytes of the kernel's memory each
-    #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..=65_536))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(64..=65_536))]
     pub(crate) rows: u32,
     /// Print a line of JSON at each interval instead of the table (docs/reference/watch.md)
     #[arg(long)]

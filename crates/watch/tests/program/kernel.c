@@ -274,12 +274,12 @@ int main(int count, char **words)
 
 	rows_each = atoi(words[1]);
 	is_realtime = atoi(words[2]);
-	words_of_masks = 1;
 	calls_a_queue = 999;
 	for (int i = 3; i < count; i++) {
 		cpus[i - 3] = atoi(words[i]);
 		choice_table[cpus[i - 3]].place = i - 2;
-		watched_mask[0] |= 1ULL << cpus[i - 3];
+		watched_cpus[i - 3] = cpus[i - 3];
+		watched_count = i - 2;
 	}
 	for (u32 i = 0; i < THINGS; i++) {
 		timer_table[i].function = (void *)(u64)(1000 + i);
