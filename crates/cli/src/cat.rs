@@ -5,13 +5,13 @@
 use crate::args::CatArgs;
 use crate::error::CliError;
 use crate::outcome::CommandOutcome;
-use crate::reader;
+use quietcore_answers::{AnswerError, source};
 use quietcore_trace::{LINE_BYTES_MAX, ReadError, visible_lines};
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 
 pub(crate) fn run(args: &CatArgs) -> Result<CommandOutcome, CliError> {
-    let source = reader::source(&args.trace, args.expansion.max_expansion)?;
-    let failed = |error| CliError::Read(args.trace.clone(), ReadError::Io(error));
+    let source = source(&args.trace, args.expansion.max_expansion)?;
+    let failed = |error| CliError::from(AnswerError::Read(args.trace.clone(), ReadError::Io(error)));
     let mut source = BufReader::with_capacity(LINE_BYTES_MAX, source);
     let mut out = io::stdout().lock();
     if out.is_terminal() {

@@ -9,11 +9,11 @@ use crate::error::CliError;
 use crate::explain::{self, LiveExplanation};
 use crate::outcome::CommandOutcome;
 use crate::output;
-use crate::recordings::{Bundled, ISOLATION};
 use crate::signals::SignalFlag;
 use crate::terminal::Style;
 use crate::text::{self, Page};
 use crate::typed::{program, program_as_root};
+use quietcore_answers::{Bundled, ISOLATION, explain_source};
 use quietcore_explain::{Explanation, Finding, Severity};
 use quietcore_trace::{Question, visible};
 use serde::Serialize;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &CheckUpArgs) -> Result<CommandOutcome, CliError> {
 
 fn explain_bundled(bundled: &'static Bundled) -> Result<Recording, CliError> {
     let source = quietcore_trace::open_bytes(bundled.name, bundled.bytes)?;
-    let report = explain::explain_recording(Path::new(bundled.name), source)?;
+    let report = explain_source(Path::new(bundled.name), source)?;
     Ok(Recording { name: bundled.name, title: bundled.title, report })
 }
 

@@ -6,24 +6,19 @@ use crate::host;
 use crate::live::{Own, Request, Session, TracepointChoice, room};
 use crate::outcome::CommandOutcome;
 use crate::output;
-use crate::progress::{Display, read_so_far};
-use crate::reader;
+use crate::progress::Display;
 use crate::signals::SignalFlag;
 use crate::sinks::{SinkFiles, Sinks};
 use crate::text::{self, Page};
-use quietcore_core::CpuSet;
+use quietcore_answers::{AnswerError, ReadSoFar, kernel_option, left_out, open, options_of_file, read_all};
 use quietcore_explain::{
     Crossing, ExplainOptions, Explanation, Facts, RecordedMoment, Threshold, named_figures,
 };
-use quietcore_trace::{Header, KernelRelease, Progress, Question, TraceReader, visible, visible_path};
+use quietcore_trace::{Header, Question, visible_path};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
-
-/// How many lines are read between two looks at the progress display.
-pub(crate) const LINES_PER_TURN: u64 = 200_000;
 
 /// A threshold, held against the report.
 #[derive(Debug, Serialize)]
@@ -69,55 +64,21 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {
 }
 
 fn explain_file(args: &ExplainArgs, path: &Path) -> Result<Explanation, CliError> {
-    explain_reader(
-        path,
-        reader::open(path, args.expansion.max_expansion)?,
-        SinkFiles::open(args)?,
-        &|header| options(args, path, header, host::facts),
-    )
-}
-
-fn explain_reader(
-    path: &Path,
-    mut reader: TraceReader<impl Read>,
-    files: SinkFiles,
-    options: &dyn Fn(&Header) -> Result<ExplainOptions, CliError>,
-) -> Result<Explanation, CliError> {
-    let failed = |error| CliError::Read(PathBuf::from(path), error);
-    reader.read_header().map_err(failed)?;
-    let options = options(reader.header())?;
-    let isolated = options.isolated.clone();
+    let mut reader = open(path, args.expansion.max_expansion)?;
+    let files = SinkFiles::open(args)?;
+    reader.read_header().map_err(|error| AnswerError::Read(path.to_owned(), error))?;
+    let options = options(args, path, reader.header(), host::facts)?;
+    let partial = left_out(reader.header(), &options.isolated);
     let mut sinks = Sinks::new(options, files);
     let mut display = Display::new();
-    while reader.read(LINES_PER_TURN, &mut |record| sinks.take(record)).map_err(failed)? != Progress::Finished
-    {
-        display.show(|| read_so_far(&reader));
-    }
-    display.clear();
-    reader::refuse_empty(path, reader.tally())?;
-    let partial = left_out(reader.header(), &isolated);
-    sinks.finish(reader.tally(), reader.unknown_events(), None, |report| report.warnings.extend(partial))
-}
-
-/// Says where a recording lacks events of the CPUs that are asked about: their interruptions are not all
-/// there.
-fn left_out(header: &Header, isolated: &CpuSet) -> Option<String> {
-    let whole = header.whole_on.as_ref()?;
-    let is_whole = !isolated.is_empty() && isolated.difference(whole).is_empty();
-    let sentence = || {
-        format!(
-            "softirqs, interrupts and switches of tasks are all in this recording for CPUs {whole} alone, which \
-             were isolated: on others it has only what the five questions need"
-        )
+    let mut watch = |at: ReadSoFar| {
+        display.show(|| at.to_string());
+        true
     };
-    (!is_whole).then(sentence)
-}
-
-/// Explains a bundled recording with nothing but what it says itself.
-pub(crate) fn explain_recording(path: &Path, source: impl Read) -> Result<Explanation, CliError> {
-    explain_reader(path, TraceReader::new(source), SinkFiles::default(), &|header| {
-        Ok(recorded_options(header))
-    })
+    let read = read_all(path, &mut reader, &mut watch, &mut |record| sinks.take(record));
+    display.clear();
+    read?;
+    sinks.finish(reader.tally(), reader.unknown_events(), None, |report| report.warnings.extend(partial))
 }
 
 fn explain_live(args: &ExplainArgs, span: Duration) -> Result<CommandOutcome, CliError> {
@@ -204,20 +165,6 @@ fn questions(args: &ExplainArgs) -> Vec<Question> {
     if args.questions.is_empty() { Question::ALL.to_vec() } else { args.questions.clone() }
 }
 
-/// What a recording says itself.
-fn recorded_options(header: &Header) -> ExplainOptions {
-    ExplainOptions {
-        isolated: header.isolated.clone().unwrap_or_default(),
-        isolated_source: "recording",
-        nohz_full: header.nohz_full.clone().unwrap_or_default(),
-        kernel: header.kernel.clone(),
-        cpu_count: header.cpu_count,
-        timer_migration: header.timer_migration,
-        wall_clock: header.wall_clock,
-        ..ExplainOptions::default()
-    }
-}
-
 /// What is known of a file, and what was typed.
 fn options(
     args: &ExplainArgs,
@@ -226,45 +173,12 @@ fn options(
     host: impl FnOnce() -> Facts,
 ) -> Result<ExplainOptions, CliError> {
     let mut options = options_of_file(args.isolated.as_ref(), path, header, host)?;
-    options.kernel = kernel_option(args)?.or(options.kernel);
+    options.kernel = kernel_option(args.kernel.as_deref())?.or(options.kernel);
     options.identities_max = args.max_identities;
     if let Some(at) = args.at {
         options.at = Some(RecordedMoment { at: at.recorded(path, header)?, around: args.around });
     }
     Ok(options)
-}
-
-/// The isolated set: what was typed, else the recording's list, else the host's.
-pub(crate) fn options_of_file(
-    isolated: Option<&CpuSet>,
-    path: &Path,
-    header: &Header,
-    host: impl FnOnce() -> Facts,
-) -> Result<ExplainOptions, CliError> {
-    let mut options = recorded_options(header);
-    if let Some(isolated) = isolated {
-        options.isolated = isolated.clone();
-        options.isolated_source = "option";
-    } else if let Some(text) = &header.isolated_unreadable {
-        let path = visible_path(path);
-        return Err(CliError::Usage(format!(
-            "{path}: its header line \"# isolated: {}\" holds no CPU list; name the CPUs with --isolated LIST",
-            visible(text)
-        )));
-    } else if header.isolated.is_none() && !header.is_recording {
-        options.isolated = host().domain_isolated();
-        options.isolated_source = "host";
-    }
-    Ok(options)
-}
-
-fn kernel_option(args: &ExplainArgs) -> Result<Option<KernelRelease>, CliError> {
-    let Some(text) = &args.kernel else { return Ok(None) };
-    KernelRelease::parse(text).map(Some).ok_or_else(|| {
-        CliError::Usage(format!(
-            "--kernel {text:?} is no release; give it as `uname -r` prints it, as 6.12.30"
-        ))
-    })
 }
 
 /// Prints the report and says what it found.
@@ -311,7 +225,7 @@ fn verdict(fail_on: &[CheckedThreshold]) -> Result<CommandOutcome, CliError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{left_out, live_options, options, questions, request};
+    use super::{live_options, options, questions, request};
     use crate::args::{Cli, CliVerb, ExplainArgs};
     use clap::Parser;
     use quietcore_explain::Facts;
@@ -388,24 +302,6 @@ mod tests {
         assert_eq!(asked(&["--isolated", "3"]), (option, own.clone(), most));
         assert_eq!(asked(&["--kernel", "6.12.3"]), (recorded.clone(), other, most));
         assert_eq!(asked(&["--max-identities", "50"]), (recorded, own, 50));
-    }
-
-    /// Goal: a report about CPUs whose events were left out in part says so. Method: a recording that is
-    /// whole on two CPUs, asked about them, one of them, others, and all; and one that leaves nothing out.
-    #[test]
-    fn what_was_left_out_is_told() {
-        let told = |header: &str, isolated: &str| {
-            let text = format!("{header}a-7 [000] 1.0: timer_cancel: timer=1\n");
-            let mut reader = TraceReader::new(text.as_bytes());
-            reader.read_header().expect("a header");
-            left_out(reader.header(), &isolated.parse().expect("a list"))
-        };
-        for (isolated, is_told) in [("2-3", false), ("3", false), ("3-4", true), ("", true)] {
-            let sentence = told("# whole on: 2-3\n", isolated);
-            assert_eq!(sentence.is_some(), is_told, "{isolated}");
-            assert!(sentence.is_none_or(|sentence| sentence.contains("for CPUs 2-3 alone")));
-        }
-        assert_eq!(told("", "3-4"), None);
     }
 
     /// Goal: the host's isolated CPUs are taken for those of a trace that says nothing of its machine, and of

@@ -11,6 +11,7 @@ use crate::signals::SignalFlag;
 use crate::trigger::{Trigger, TriggerRequest};
 use crate::typed::again_as_root;
 use crate::wall_clock;
+use quietcore_answers::AnswerError;
 use quietcore_core::{CpuId, CpuSet, Nanos};
 use quietcore_explain::Gap;
 use quietcore_trace::live::{
@@ -238,7 +239,7 @@ impl Session {
         };
         reader.read(LINES_PER_TURN, visit).map_err(|error| match reader.source_mut().take_file() {
             Err(not_kept) => not_kept,
-            Ok(_) => CliError::Read(PathBuf::from("the kernel's buffers"), error),
+            Ok(_) => AnswerError::Read(PathBuf::from("the kernel's buffers"), error).into(),
         })
     }
 

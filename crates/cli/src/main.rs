@@ -8,7 +8,6 @@
 
 mod args;
 mod atomic_file;
-mod bundled;
 mod calibrate;
 mod cat;
 mod check_up;
@@ -17,9 +16,9 @@ mod diff;
 mod doctor;
 mod error;
 mod explain;
+mod export;
 mod host;
 mod html;
-mod input;
 mod keep_awake;
 mod kept;
 mod lab;
@@ -30,14 +29,13 @@ mod outcome;
 mod output;
 mod predict;
 mod progress;
-mod reader;
 mod record;
-mod recordings;
 mod runtime_failure;
 mod runtimes;
 mod signals;
 mod sim;
 mod sinks;
+mod sweep;
 mod tc;
 mod terminal;
 mod text;
@@ -47,12 +45,12 @@ mod verify;
 mod wall_clock;
 mod watch;
 mod whatif;
-mod whatif_comparison;
 
 use args::{Cli, CliVerb};
 use clap::Parser;
 use error::CliError;
 use outcome::CommandOutcome;
+use quietcore_answers::AnswerError;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -66,6 +64,7 @@ fn main() -> ExitCode {
         Ok(CommandOutcome::Interrupted) => ExitCode::from(130),
         Ok(CommandOutcome::Exited(code)) => ExitCode::from(code),
         Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
+        Err(CliError::Answer(AnswerError::Interrupted)) => ExitCode::from(130),
         Err(error) => {
             output::say(&error.to_string());
             ExitCode::from(2)
@@ -99,6 +98,7 @@ fn run(cli: &Cli) -> Result<CommandOutcome, CliError> {
         None => check_up::run(&cli.check_up),
         Some(CliVerb::Doctor(args)) => doctor::run(args),
         Some(CliVerb::Explain(args)) => explain::run(args),
+        Some(CliVerb::Export(args)) => export::run(args),
         Some(CliVerb::Diff(args)) => diff::run(args),
         Some(CliVerb::Record(args)) => record::run(args),
         Some(CliVerb::Watch(args)) => watch::run(args),
@@ -106,6 +106,7 @@ fn run(cli: &Cli) -> Result<CommandOutcome, CliError> {
         Some(CliVerb::Verify(args)) => verify::run(args),
         Some(CliVerb::Whatif(args)) => whatif::run(args),
         Some(CliVerb::Sim(args)) => sim::run(args),
+        Some(CliVerb::Sweep(args)) => sweep::run(args),
         Some(CliVerb::Lab(args)) => lab::run(args),
         Some(CliVerb::Calibrate(args)) => calibrate::run(args),
         Some(CliVerb::Netem(args)) => netem::run(args),

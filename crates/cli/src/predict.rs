@@ -3,7 +3,6 @@
 use crate::args::value::lab_span;
 use crate::calibrate;
 use crate::error::CliError;
-use crate::input;
 use crate::outcome::CommandOutcome;
 use crate::output;
 use crate::progress::Display;
@@ -74,8 +73,8 @@ fn how_far(case: &str, [round, of]: [u32; 2]) -> String {
 
 fn costs(args: &PredictArgs) -> Result<CostTable, CliError> {
     if let Some(path) = &args.costs {
-        let text =
-            input::read(path).map_err(|error| CliError::Usage(format!("{}: {error}", visible_path(path))))?;
+        let text = quietcore_answers::read_text(path)
+            .map_err(|error| CliError::Usage(format!("{}: {error}", visible_path(path))))?;
         return CostTable::parse(path, &text).map_err(|error| CliError::Usage(error.to_string()));
     }
     output::say("calibrating: some seconds");

@@ -1,8 +1,8 @@
 //! Progress of long work: one line on standard error that is written over, only on a terminal,
 //! at most once a second, and never for work that is done within the first.
 
-use quietcore_trace::{TraceReader, visible};
-use std::io::{IsTerminal, Read, Write};
+use quietcore_trace::visible;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -46,15 +46,9 @@ impl Display {
     }
 }
 
-/// How far the reader of a recording has come.
-pub(crate) fn read_so_far(reader: &TraceReader<impl Read>) -> String {
-    format!("{} MiB, {} events", reader.bytes_read() >> 20, reader.tally().events)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Display, EVERY, read_so_far};
-    use quietcore_trace::{Progress, TraceReader};
+    use super::{Display, EVERY};
     use std::time::{Duration, Instant};
 
     /// Goal: a line is shown once a second at most, and wiped once. Method: moments around the first second
@@ -75,17 +69,5 @@ mod tests {
             ["one", "\u{fffd}two"].map(|text| format!("\r  {text}{}", " ".repeat(60 - text.chars().count())));
         let wiped = format!("\r{}\r", " ".repeat(62));
         assert_eq!(String::from_utf8(terminal).expect("text"), [one, two, wiped].concat());
-    }
-
-    /// Goal: both figures are those of the reader. Method: five events in three MiB of lines.
-    #[test]
-    fn a_reader_says_how_far_it_is() {
-        let comment = format!("# {}\n", "x".repeat(1 << 10)).repeat(3 << 10);
-        let text = [&comment, "CPU:0 [LOST 3 EVENTS]\n", &"a-7 [000] 1.0: timer_cancel: timer=1\n".repeat(5)];
-        let text = text.concat();
-        let mut reader = TraceReader::new(text.as_bytes());
-        assert_eq!(read_so_far(&reader), "0 MiB, 0 events");
-        assert_eq!(reader.read(u64::MAX, &mut |_| {}).expect("a trace"), Progress::Finished);
-        assert_eq!(read_so_far(&reader), "3 MiB, 5 events");
     }
 }

@@ -1,7 +1,6 @@
 //! `quietcore sim`: a scenario, run on simulated CPUs.
 
 use crate::atomic_file::{AtomicFile, OutputContent};
-use crate::bundled::{SCENARIOS, read_beside, read_scenario};
 use crate::error::CliError;
 use crate::outcome::CommandOutcome;
 use crate::output;
@@ -10,6 +9,7 @@ use crate::runtimes::{self, RuntimesRequest};
 use crate::signals::SignalFlag;
 use crate::text::{self, Page};
 use clap::Args;
+use quietcore_answers::{SCENARIOS, parsed_scenario};
 use quietcore_core::Nanos;
 use quietcore_sim::{Scenario, SimOptions};
 use quietcore_trace::visible_path;
@@ -86,7 +86,7 @@ fn request(args: &SimArgs, count: u64) -> RuntimesRequest {
 }
 
 fn run_scenario(args: &SimArgs, path: &Path) -> Result<CommandOutcome, CliError> {
-    let mut scenario = parsed(path)?;
+    let mut scenario = parsed_scenario(path)?;
     if let Some(seed) = args.seed {
         scenario.set_seed(seed);
     }
@@ -112,14 +112,6 @@ fn run_scenario(args: &SimArgs, path: &Path) -> Result<CommandOutcome, CliError>
     Ok(if outcome.holds || args.exit_zero { CommandOutcome::Fine } else { CommandOutcome::Found })
 }
 
-/// The scenario of a file, or of the program.
-fn parsed(path: &Path) -> Result<Scenario, CliError> {
-    let failed = |error| CliError::Usage(format!("{}: {error}", visible_path(path)));
-    let text = read_scenario(path).map_err(failed)?;
-    let parsed = Scenario::parse(path, &text, &read_beside(path));
-    parsed.map_err(|error| CliError::Usage(error.to_string()))
-}
-
 /// A scenario of the program, and what it is about.
 #[derive(Serialize)]
 struct Listed {
@@ -130,7 +122,7 @@ struct Listed {
 fn list(is_json: bool) -> Result<CommandOutcome, CliError> {
     let listed = SCENARIOS.iter().map(|scenario| {
         let name = format!("@{}", scenario.name);
-        let about = parsed(name.as_ref())?.about().unwrap_or_default().to_owned();
+        let about = parsed_scenario(name.as_ref())?.about().unwrap_or_default().to_owned();
         Ok(Listed { name, about })
     });
     let listed = listed.collect::<Result<Vec<_>, CliError>>()?;

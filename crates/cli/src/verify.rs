@@ -4,38 +4,25 @@ use crate::args::VerifyArgs;
 use crate::error::CliError;
 use crate::outcome::CommandOutcome;
 use crate::output;
-use crate::progress::{Display, read_so_far};
-use crate::reader;
+use crate::progress::Display;
 use crate::signals::SignalFlag;
 use crate::text::{self, Page};
-use quietcore_trace::{Progress, visible_path};
-use quietcore_verify::{Verification, Verify};
-
-/// How many lines are read between two looks at the progress display and at Ctrl-C.
-const LINES_PER_TURN: u64 = 100_000;
+use quietcore_answers::VerifyEnd;
+use quietcore_trace::visible_path;
+use quietcore_verify::Verification;
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<CommandOutcome, CliError> {
-    let failed = |error| CliError::Read(args.trace.clone(), error);
-    let mut reader = reader::open(&args.trace, args.expansion.max_expansion)?;
     // Only where reading never waits: elsewhere the system's own way of Ctrl-C is the one that ends it.
     let is_file = args.trace.metadata().is_ok_and(|found| found.is_file());
     let interrupt = if is_file { Some(SignalFlag::install()?) } else { None };
-    let is_over = || interrupt.as_ref().is_some_and(SignalFlag::arrived);
-    reader.read_header().map_err(failed)?;
-    let mut verify = Verify::new(reader.header());
     let mut display = Display::new();
-    while verify.read(&mut reader, LINES_PER_TURN).map_err(failed)? != Progress::Finished {
-        if is_over() {
-            break;
-        }
-        display.show(|| read_so_far(&reader));
-    }
+    let verified = quietcore_answers::verify(&args.trace, args.expansion.max_expansion, &mut |at| {
+        display.show(|| at.to_string());
+        !interrupt.as_ref().is_some_and(SignalFlag::arrived)
+    });
     display.clear();
-    if !is_over() {
-        reader::refuse_empty(&args.trace, reader.tally())?;
-    }
-    let mut verification = verify.finish(&reader);
-    let outcome = outcome(args, &mut verification, is_over());
+    let VerifyEnd { mut verification, is_early } = verified?;
+    let outcome = outcome(args, &mut verification, is_early);
     show(args, &verification)?;
     Ok(outcome)
 }

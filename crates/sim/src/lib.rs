@@ -20,7 +20,7 @@ mod world;
 pub use engine::{EventQueue, SimRandom, TraceHash};
 pub use figures::{
     CpuResidency, CyclicThread, IdleStateFigures, PacketFigures, RaiseFigures, RealtimeFigures, RunFigures,
-    SoftirqFigures, SpanQuantiles,
+    SoftirqFigures, SpanQuantiles, run_figure_names,
 };
 pub use run::{
     CostRange, ExpectVerdict, PerfettoSink, ShownValue, SimOptions, SimOutcome, SimProgress, VariantOutcome,
@@ -29,7 +29,10 @@ pub use runtime::{
     RuntimeCounts, RuntimeFaults, RuntimePlan, RuntimeRun, RuntimesOutcome, run_runtime, run_runtimes,
     smallest_failure, tell_runtime,
 };
-pub use scenario::{Cost, CostTable, CostValue, MeasuredOn, Scenario, ScenarioError};
+pub use scenario::{
+    Cost, CostTable, CostValue, MeasuredOn, Scenario, ScenarioError, ScenarioSetting, SettingError,
+    with_settings,
+};
 pub use script::{ScriptEvent, ScriptOccurrence, ScriptStep, ScriptVerb};
 
 /// The example of the README compiles.

@@ -40,6 +40,7 @@ mod counted;
 mod decode;
 mod disturbance;
 mod event;
+mod event_name;
 mod expansion;
 mod field;
 mod header;

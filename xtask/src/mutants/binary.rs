@@ -248,14 +248,6 @@ pub(super) const BINARY: &[Mutant] = &[
         killers: &[Test(TraceUnits, "binary::perfetto::tests::columns_are_switches_and_wakeups")],
     },
     Mutant {
-        name: "halves-forgotten",
-        rule: "what halves of a recording differ by is no difference",
-        file: "crates/cli/src/diff.rs",
-        right: "halves.map_or(0.0, |difference| 2.0 * difference / seconds);",
-        wrong: "halves.map_or(0.0, |difference| 0.0 * difference / seconds);",
-        killers: &[Test(CommandUnits, "diff::tests::a_difference_is_more_than_chance")],
-    },
-    Mutant {
         name: "unrecorded-passes",
         rule: "a threshold for what was not recorded is an error and no pass",
         file: "crates/explain/src/threshold.rs",

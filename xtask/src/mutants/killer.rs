@@ -124,6 +124,12 @@ pub(super) enum Suite {
     WatchUnits,
     /// The program that counts in the kernel, in a process.
     WatchProgram,
+    /// The tests beside the code that answers for the command and for Python.
+    AnswerUnits,
+    /// The tests beside the code of tables.
+    TableUnits,
+    /// Recordings as tables, and read back.
+    TableFiles,
 }
 
 struct SuiteProgram {
@@ -193,6 +199,11 @@ impl Suite {
             }
             Self::Explanations => {
                 of("quietcore-explain", "--test explain", "", "crates/explain/tests/explain.rs")
+            }
+            Self::AnswerUnits => of("quietcore-answers", "--lib", "", "crates/answers/src"),
+            Self::TableUnits => of("quietcore-tables", "--lib", "", "crates/tables/src"),
+            Self::TableFiles => {
+                of("quietcore-tables", "--test recordings", "", "crates/tables/tests/recordings.rs")
             }
         }
     }

@@ -32,6 +32,7 @@ mod realtime;
 mod schedulers;
 mod simulated;
 mod stopped;
+mod tables;
 mod turns;
 mod verbs;
 mod waiting;
@@ -91,6 +92,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("figures and verdicts of the lab", simulated::LAB),
     ("files, hostile input and terminals", files::FILES),
     ("pages of the kernel and files of other tools", binary::BINARY),
+    ("answers, sweeps and tables", tables::TABLES),
     ("what takes CPUs away, and why", causes::CAUSES),
     ("what is counted in the kernel", watched::WATCHED),
 ];

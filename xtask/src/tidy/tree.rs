@@ -9,7 +9,7 @@ use super::source::{SourceFile, SourceTree, Violation};
 const RECORDINGS_LIMIT: u64 = 6 * 1024 * 1024;
 
 /// Crate folder and the crates of ours it may name. `live` and `sim` never name each other.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("macros", &[]),
     ("page", &[]),
     ("testing", &[]),
@@ -25,6 +25,8 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("live", &["wheel", "core"]),
     // The packets of a scenario pass through the disciplines that programs use; a run is written as tracks.
     ("sim", &["wheel", "core", "qdisc", "trace"]),
+    ("answers", &["core", "trace", "explain", "verify", "sim"]),
+    ("tables", &["core", "trace", "explain", "verify", "sim", "answers"]),
     ("net", &["wheel", "core", "qdisc", "live"]),
     ("tokio", &["live"]),
     ("adapters", &["live"]),
@@ -47,6 +49,8 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "lab",
             "page",
             "watch",
+            "answers",
+            "tables",
         ],
     ),
 ];

@@ -1,9 +1,11 @@
 //! What can be typed. One definition per flag; the help is generated from it.
 
+pub(crate) mod expansion;
 pub(crate) mod value;
 
 use crate::wall_clock::{TypedMoment, moment};
 use clap::{ArgGroup, Args, Parser, Subcommand};
+use expansion::ExpansionArgs;
 use quietcore_core::{CpuSet, Nanos};
 use quietcore_explain::Threshold;
 use quietcore_trace::Question;
@@ -93,6 +95,7 @@ Look at a recording:
   diff            Compare two: did a change help?
   verify          Replay its timers in our wheel; name the first difference
   whatif          Replay its timers under another policy: pulls and wake-ups
+  export          Write it as Parquet tables, for DuckDB, pandas or Spark
   cat             Print it as text (decompresses; `-` reads standard input)
 
 Act:
@@ -100,6 +103,7 @@ Act:
 
 Try things out:
   sim             Run a scenario on simulated CPUs, and check what it expects
+  sweep           Run a scenario over a grid of values and seeds, on all cores
   lab             Measure the timer runtime on this machine, before and after
   calibrate       Measure what things cost on this machine, for the simulator
 
@@ -148,8 +152,12 @@ pub(crate) enum CliVerb {
     Verify(VerifyArgs),
     /// Replay a trace's timers under another policy: who would pull, who would be woken
     Whatif(WhatIfArgs),
+    /// Write a recording as Parquet tables: events, timers, disturbances
+    Export(crate::export::ExportArgs),
     /// Run a scenario on simulated CPUs, with a virtual clock, and check what it expects
     Sim(crate::sim::SimArgs),
+    /// Run a scenario over a grid of values and seeds, on all cores, into a table
+    Sweep(crate::sweep::SweepArgs),
     /// Experiments on the timer runtime, live, with the noise floor of the same run
     Lab(crate::lab::LabArgs),
     /// Measure what things cost on this machine, for the simulator
@@ -174,14 +182,6 @@ pub(crate) struct CheckUpArgs {
     /// How long to record the running kernel, as 10s; 0s skips it
     #[arg(long, value_name = "SPAN", value_parser = span, default_value = "10s")]
     pub(crate) live: Duration,
-}
-
-/// How far a compressed trace may expand.
-#[derive(Debug, Args)]
-pub(crate) struct ExpansionArgs {
-    /// Refuse a compressed trace that expands to more than this many times its size (16 MiB are always read)
-    #[arg(long, value_name = "TIMES", default_value_t = quietcore_trace::EXPANSION_MAX, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_expansion: u32,
 }
 
 /// A file or the running kernel: one of them, and what belongs to a recording goes with the kernel only.

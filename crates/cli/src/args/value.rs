@@ -2,10 +2,12 @@
 
 use crate::terminal::Colours;
 use clap::ValueEnum;
+use quietcore_answers::SweepKey;
 use quietcore_core::place::Policy;
 use quietcore_core::{CpuError, CpuSet, Nanos};
 use quietcore_trace::Question;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -73,6 +75,26 @@ pub(crate) fn metrics_place(text: &str) -> Result<MetricsPlace, String> {
 /// A kernel list, or `none`.
 pub(crate) fn cpus(text: &str) -> Result<CpuSet, CpuError> {
     if text == "none" { Ok(CpuSet::new()) } else { text.parse() }
+}
+
+/// `1..100`: the first seed and the last.
+pub(crate) fn seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    match (first.parse::<u64>(), last.parse::<u64>()) {
+        (Ok(first), Ok(last)) if first <= last => Ok(first..=last),
+        _ => Err(format!("{text:?} are no seeds; give the first and the last, as 1..100")),
+    }
+}
+
+/// `cpus=64,128`: a key of a scenario and its values. CPU lists have `+` between their parts.
+pub(crate) fn setting(text: &str) -> Result<SweepKey, String> {
+    let parts = text.split_once('=').filter(|(key, values)| !key.is_empty() && !values.is_empty());
+    let Some((key, values)) = parts else {
+        return Err(format!("{text:?} sets nothing; give a key and its values, as cpus=64,128"));
+    };
+    let is_list = matches!(key, "isolated" | "nohz_full") || key.ends_with(".cpus");
+    let value = |value: &str| if is_list { value.replace('+', ",") } else { value.to_owned() };
+    Ok(SweepKey { key: key.to_owned(), values: values.split(',').map(value).collect() })
 }
 
 /// A question by its name, or by the number that it had before.
@@ -153,7 +175,9 @@ pub(crate) fn simulated_span(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MetricsPlace, metrics_place, question, short_span, simulated_span, span, trigger};
+    use super::{
+        MetricsPlace, metrics_place, question, seeds, setting, short_span, simulated_span, span, trigger,
+    };
     use quietcore_core::Nanos;
     use quietcore_trace::Question;
     use std::time::Duration;
@@ -224,6 +248,27 @@ mod tests {
                  empty-softirqs"
             );
             assert_eq!(question(bad), Err(refused));
+        }
+    }
+
+    /// Goal: seeds are those from the first to the last. Method: both ends, one alone, what is none.
+    #[test]
+    fn seeds_are_from_the_first_to_the_last() {
+        assert_eq!((seeds("1..100"), seeds("7")), (Ok(1..=100), Ok(7..=7)));
+        for text in ["", "..", "1..", "9..1", "1-9", "-1..2"] {
+            assert!(seeds(text).expect_err(text).ends_with("as 1..100"), "{text}");
+        }
+    }
+
+    /// Goal: a key has its values in order, and a list of CPUs stays one. Method: each, and what is none.
+    #[test]
+    fn a_setting_has_a_key_and_values() {
+        let set = |text: &str| setting(text).map(|key| (key.key, key.values.join("|")));
+        assert_eq!(set("cpus=64,128"), Ok(("cpus".to_owned(), "64|128".to_owned())));
+        assert_eq!(set("isolated=1-3+5,7"), Ok(("isolated".to_owned(), "1-3,5|7".to_owned())));
+        assert_eq!(set("load.busy.cpus=1+3"), Ok(("load.busy.cpus".to_owned(), "1,3".to_owned())));
+        for text in ["cpus", "cpus=", "=3"] {
+            assert!(set(text).expect_err(text).ends_with("as cpus=64,128"), "{text}");
         }
     }
 }

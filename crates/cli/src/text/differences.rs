@@ -1,8 +1,8 @@
 //! Two inputs side by side as text.
 
 use super::page::Page;
-use crate::diff::{ComparedFigure, ComparedInput, Comparison};
 use crate::terminal::Style;
+use quietcore_answers::{ComparedFigure, ComparedInput, Comparison};
 use quietcore_core::Nanos;
 use quietcore_trace::visible;
 

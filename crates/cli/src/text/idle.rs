@@ -35,8 +35,8 @@ pub(super) fn idle_states(page: &mut Page, report: &Explanation, about: &str) {
 #[cfg(test)]
 mod tests {
     use super::{ROWS_MAX, idle_states};
-    use crate::explain::explain_recording;
     use crate::text::Page;
+    use quietcore_answers::explain_source;
 
     /// Residencies of 250 ms in so many states, and one that does not end.
     fn text(states: usize) -> String {
@@ -46,7 +46,7 @@ mod tests {
         let residencies = (0..states)
             .map(|state| event(state * 50, state as u64) + &event(state * 50 + 25, u64::from(u32::MAX)));
         let text = residencies.collect::<String>() + &event(states * 50, 99);
-        let report = explain_recording("given".as_ref(), text.as_bytes()).expect("a recording");
+        let report = explain_source("given".as_ref(), text.as_bytes()).expect("a recording");
         let mut page = Page::plain();
         idle_states(&mut page, &report, "~");
         page.into_text()
@@ -73,7 +73,7 @@ Idle states
         assert!(!text(ROWS_MAX - 1).contains("more"), "{}", text(ROWS_MAX - 1));
         assert!(text(ROWS_MAX).ends_with("\n  ... and 1 more (--json has all)\n"), "{}", text(ROWS_MAX));
         let text = "a-1 [001] 1.000000: softirq_entry: vec=3 [action=NET_RX]\n";
-        let report = explain_recording("given".as_ref(), text.as_bytes()).expect("a recording");
+        let report = explain_source("given".as_ref(), text.as_bytes()).expect("a recording");
         let mut page = Page::plain();
         idle_states(&mut page, &report, "");
         assert_eq!(page.into_text(), "");

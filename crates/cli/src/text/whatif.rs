@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use crate::terminal::Style;
-use crate::whatif_comparison::WhatifComparison;
+use quietcore_answers::WhatifComparison;
 use quietcore_core::Nanos;
 use quietcore_explain::{CountByNumber, Disturbance};
 use quietcore_trace::visible;

@@ -1,11 +1,8 @@
 //! The text and the JSON of an answer in which no two figures are the same.
 
-use super::{facts, options, recorded};
-use crate::args::{Cli, CliVerb, WhatIfArgs};
 use crate::text::explanation_fixture::explanation;
 use crate::text::{Page, comparison};
-use crate::whatif_comparison::WhatifComparison;
-use clap::Parser;
+use quietcore_answers::{RecordedKernel, WhatifComparison};
 use quietcore_explain::Explanation;
 use quietcore_trace::{TimerModel, TraceReader};
 use quietcore_verify::whatif::{
@@ -75,7 +72,7 @@ fn text(report: &Explanation, answer: &WhatifAnswer) -> String {
     comparison(
         &mut page,
         "given.txt",
-        &WhatifComparison { schema: 1, recorded: recorded(report, &load), answer },
+        &WhatifComparison { schema: 1, recorded: RecordedKernel::of(report, &load), answer },
     );
     page.into_text()
 }
@@ -85,7 +82,8 @@ fn text(report: &Explanation, answer: &WhatifAnswer) -> String {
 fn every_figure_stands_in_its_place() {
     let (report, load, answer) = (report(), load(), full());
     insta::assert_snapshot!("text", text(&report, &answer));
-    let comparison = WhatifComparison { schema: 1, recorded: recorded(&report, &load), answer: &answer };
+    let comparison =
+        WhatifComparison { schema: 1, recorded: RecordedKernel::of(&report, &load), answer: &answer };
     insta::assert_snapshot!("json", crate::output::json(&comparison).expect("it is JSON"));
 }
 
@@ -124,41 +122,4 @@ fn of_many_cpus_the_others_are_counted() {
     let most = shown(26);
     assert!(most.contains("\n  24 ") && !most.contains("\n  25 "), "{most}");
     assert!(most.contains("\n  and 2 more; --json has all of them\n"), "{most}");
-}
-
-fn args(more: &[&str]) -> WhatIfArgs {
-    let words = [&["quietcore", "whatif", "t", "--policy", "pull"], more].concat();
-    match Cli::try_parse_from(words).expect("options of whatif").verb {
-        Some(CliVerb::Whatif(args)) => args,
-        verb => panic!("{verb:?}"),
-    }
-}
-
-/// Goal: explanation and replay are about what the recording says of its machine, unless an option says
-/// otherwise. Method: a header of which no two facts are the same, alone and with both options.
-#[test]
-fn the_recording_says_of_which_machine_it_is() {
-    let text = "# kernel: Linux 6.1.176, HZ=300\n# cpus: possible 0-11, online\n\
-                # isolated: 8-11; nohz_full: 4-7\n# sysctl kernel timer_migration: 0\n\
-                a-7 [000] 1.0: timer_cancel: timer=1\n";
-    let mut reader = TraceReader::new(text.as_bytes());
-    reader.read_header().expect("a header");
-    let asked = |more: &[&str]| options(&args(more), reader.header()).expect("options");
-    let (own, other) = (asked(&[]), asked(&["--isolated", "3", "--kernel", "6.19.2"]));
-    assert_eq!((own.isolated.to_string().as_str(), own.isolated_source), ("8-11", "recording"));
-    assert_eq!((other.isolated.to_string().as_str(), other.isolated_source), ("3", "option"));
-    for (options, kernel, isolated, model) in
-        [(own, "6.1.176", "8-11", TimerModel::Push), (other, "6.19.2", "3", TimerModel::PullExcludesIsolated)]
-    {
-        assert_eq!(options.kernel.as_ref().map(|kernel| kernel.text.as_str()), Some(kernel));
-        assert_eq!((options.cpu_count, options.timer_migration), (Some(12), Some(false)));
-        assert_eq!(options.nohz_full.to_string(), "4-7");
-        let facts = facts(&options, reader.header().hz);
-        assert_eq!((facts.cpu_count, facts.hz, facts.timer_migration), (Some(12), Some(300), Some(false)));
-        assert_eq!(
-            (facts.isolated.to_string().as_str(), facts.nohz_full.to_string()),
-            (isolated, "4-7".into())
-        );
-        assert_eq!(facts.model, Some(model));
-    }
 }

@@ -28,3 +28,4 @@ pub use report::{
     NearSpan, PingPong, RemoteExpiries, RtWakeups, SoftirqTotals, TimelineReport, TimerTotals, TookSpans,
     UnreadableLines, WatchdogTotals,
 };
+pub use side::TimerSide;

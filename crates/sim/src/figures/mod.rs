@@ -12,6 +12,7 @@ mod recorder;
 
 pub(crate) use idle::ResidencyCounts;
 pub use idle::{CpuResidency, IdleStateFigures};
+pub use names::run_figure_names;
 pub(crate) use names::{NUMBERS, NamedFigure};
 pub use packets::PacketFigures;
 pub(crate) use realtime::Lateness;

@@ -107,6 +107,18 @@ pub(crate) const NUMBERS: [NamedFigure; 96] = [
     ("idle_short", |of| count(of.idle_sum(|found| found.short)?)),
 ];
 
+/// The figures that are numbers, in the order in which they are listed: by the names that `[expect]` uses,
+/// each with whether it is a span in ns.
+pub fn run_figure_names() -> impl Iterator<Item = (&'static str, bool)> {
+    NUMBERS.into_iter().map(|(name, _)| (name, is_span(name)))
+}
+
+/// Quantiles and maxima are of spans, but for how long a queue was.
+fn is_span(name: &str) -> bool {
+    let is_quantile = ["_p50", "_p99", "_p999", "_max", "_ns"].into_iter().any(|end| name.ends_with(end));
+    is_quantile && name != "queue_max"
+}
+
 fn count(count: u64) -> Option<f64> {
     Some(count as f64)
 }

@@ -17,11 +17,13 @@ mod packets;
 mod plan;
 pub(crate) mod raw;
 mod realtime;
+mod settings;
 mod topology;
 mod value;
 
 pub use costs::{Cost, CostTable, CostValue, MeasuredOn};
 pub use error::ScenarioError;
+pub use settings::{ScenarioSetting, SettingError, with_settings};
 
 pub(crate) use costs::{Costs, Factor};
 pub(crate) use idle_states::IdleState;

@@ -1,7 +1,7 @@
 //! The pages of all CPUs as one text, in the order of time: what tracefs prints as `trace`.
 //!
 //! Decides which CPU's event comes next. Memory is one page for each CPU and a block of text. A recording
-//! that goes on is read in sweeps: a sweep prints what happened until it began, as other CPUs may still write
+//! that goes on is read in passes: a pass prints what happened until it began, as other CPUs may still write
 //! events that are older than the newest one.
 
 use super::line_printer::LinePrinter;
@@ -32,8 +32,8 @@ pub(crate) struct RingText<P> {
     cpus: Vec<RingCpu>,
     /// The moments of the CPUs' next events, with their indices.
     coming: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The sweep prints what happened until then.
-    sweep: Option<u64>,
+    /// The pass prints what happened until then.
+    pass: Option<u64>,
     text: TextBlock,
 }
 
@@ -63,7 +63,7 @@ impl<P: RingPages> RingText<P> {
             printer,
             cpus: cpus.collect(),
             coming: BinaryHeap::new(),
-            sweep: None,
+            pass: None,
             text: TextBlock::default(),
         }
     }
@@ -77,7 +77,7 @@ impl<P: RingPages> RingText<P> {
     /// Makes the next piece of text, if there is any.
     fn fill(&mut self) -> io::Result<()> {
         self.text.begin();
-        let until = match self.sweep {
+        let until = match self.pass {
             Some(until) => until,
             None => self.begin_sweep()?,
         };
@@ -89,7 +89,7 @@ impl<P: RingPages> RingText<P> {
                     self.advance(index)?;
                 }
                 _ => {
-                    self.sweep = None;
+                    self.pass = None;
                     break;
                 }
             }
@@ -104,7 +104,7 @@ impl<P: RingPages> RingText<P> {
                 self.advance(index)?;
             }
         }
-        self.sweep = Some(until);
+        self.pass = Some(until);
         Ok(until)
     }
 
@@ -231,7 +231,7 @@ mod tests {
         assert!(read.contains("[010]"), "{read}");
     }
 
-    /// Goal: while a recording goes on, what happened after a sweep began waits: another CPU may still write
+    /// Goal: while a recording goes on, what happened after a pass began waits: another CPU may still write
     /// what is older. Method: one CPU has an event at 200, the other's at 150 comes after it was seen.
     #[test]
     fn what_may_not_be_the_next_waits() {

@@ -1,11 +1,10 @@
 //! The text of a hand-made explanation.
 
 use super::{CPU_ROWS_MAX, explanation};
-use crate::explain::explain_recording;
 use crate::live::Own;
-use crate::recordings::ISOLATION;
 use crate::text::Page;
 use crate::text::explanation_fixture;
+use quietcore_answers::{ISOLATION, explain_source};
 use quietcore_explain::{Explanation, Interruption, IsolatedCpu};
 
 fn text(report: &Explanation, own: Option<&Own>) -> String {
@@ -18,7 +17,7 @@ fn text(report: &Explanation, own: Option<&Own>) -> String {
 fn row(cpu: u16) -> IsolatedCpu {
     let bundled = &ISOLATION[1];
     let source = quietcore_trace::open_bytes(bundled.name, bundled.bytes).expect("a recording");
-    let report = explain_recording(bundled.name.as_ref(), source).expect("a recording");
+    let report = explain_source(bundled.name.as_ref(), source).expect("a recording");
     let mut row = report.isolated_cpus[0].clone();
     let functions = [("a", 2), ("b", 2), ("c", 9), ("d", 1), ("e", 4)];
     row.by_function = functions.map(|(name, count)| (name.to_owned(), count)).into();
@@ -30,7 +29,7 @@ fn row(cpu: u16) -> IsolatedCpu {
 fn interruptions(cpu: u16, count: u64) -> Vec<Interruption> {
     let event = |at, step| format!("a-1 [001] {at}: softirq_{step}: vec=3 [action=NET_RX]\n");
     let text = [event("5.000010", "entry"), event("5.000017", "exit")].concat();
-    let report = explain_recording("given".as_ref(), text.as_bytes()).expect("a recording");
+    let report = explain_source("given".as_ref(), text.as_bytes()).expect("a recording");
     let row = |number: u64| {
         let mut row = report.interruptions[0].clone();
         (row.cpu, row.name, row.count) = (cpu, format!("vector_{number}"), 100 - number);

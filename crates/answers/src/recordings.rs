@@ -5,13 +5,13 @@
 
 /// A recording of a real kernel, compressed.
 #[derive(Debug)]
-pub(crate) struct Bundled {
+pub struct Bundled {
     /// Its name in `recordings/`.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What the reader of a table needs to know of it.
-    pub(crate) title: &'static str,
+    pub title: &'static str,
     /// Its content, compressed with zstd.
-    pub(crate) bytes: &'static [u8],
+    pub bytes: &'static [u8],
 }
 
 macro_rules! recording {
@@ -25,7 +25,7 @@ macro_rules! recording {
 }
 
 /// The isolation set.
-pub(crate) const ISOLATION: [Bundled; 4] = [
+pub const ISOLATION: [Bundled; 4] = [
     recording!("g61-c16-iso", "6.1"),
     recording!("g612-c16-iso", "6.12"),
     recording!("g612-c16-iso-tm0", "6.12, sysctl 0"),

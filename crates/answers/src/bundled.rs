@@ -1,17 +1,21 @@
 //! What is part of the binary and is called by its name: recordings as `@g612-c16-iso`, scenarios as
 //! `@isolated`. A file whose name begins so is `./@...`.
 
-use crate::error::CliError;
+use crate::error::AnswerError;
 use crate::input;
 use crate::recordings::{Bundled, ISOLATION};
+use quietcore_sim::Scenario;
+use quietcore_trace::visible_path;
 use std::io;
 use std::path::Path;
 
 /// A scenario that is part of the binary, or the costs that scenarios name.
 #[derive(Debug)]
-pub(crate) struct BundledScenario {
-    pub(crate) name: &'static str,
-    pub(crate) text: &'static str,
+pub struct BundledScenario {
+    /// Its name, without the `@`.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
 }
 
 macro_rules! scenario {
@@ -21,7 +25,7 @@ macro_rules! scenario {
 }
 
 /// The files of `scenarios/`, in the order of their names.
-pub(crate) const SCENARIOS: [BundledScenario; 11] = [
+pub const SCENARIOS: [BundledScenario; 11] = [
     scenario!("cyclictest"),
     scenario!("dbench-128"),
     scenario!("enqueue"),
@@ -38,15 +42,18 @@ pub(crate) const SCENARIOS: [BundledScenario; 11] = [
 const COSTS: BundledScenario = scenario!("costs");
 
 /// The name of what is in the binary, if it is one.
-pub(crate) fn name_of(path: &Path) -> Option<&str> {
+pub fn name_of(path: &Path) -> Option<&str> {
     path.to_str()?.strip_prefix('@')
 }
 
 /// The recording of this name.
-pub(crate) fn recording(name: &str) -> Result<&'static Bundled, CliError> {
+///
+/// # Errors
+/// [`AnswerError::Usage`], which names those that there are.
+pub fn bundled_recording(name: &str) -> Result<&'static Bundled, AnswerError> {
     ISOLATION.iter().find(|recording| recording.name == name).ok_or_else(|| {
         let names: Vec<String> = ISOLATION.iter().map(|recording| format!("@{}", recording.name)).collect();
-        CliError::Usage(format!(
+        AnswerError::Usage(format!(
             "@{name}: no recording of this name is in the program; it has {}",
             names.join(", ")
         ))
@@ -54,7 +61,10 @@ pub(crate) fn recording(name: &str) -> Result<&'static Bundled, CliError> {
 }
 
 /// A scenario's text, or that of the costs it names: of a file, or of the program.
-pub(crate) fn read_scenario(path: &Path) -> io::Result<String> {
+///
+/// # Errors
+/// Those of reading, and of a name that the program does not have.
+pub fn read_scenario(path: &Path) -> io::Result<String> {
     let Some(name) = name_of(path) else { return input::read(path) };
     let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
     let none = || {
@@ -67,7 +77,7 @@ pub(crate) fn read_scenario(path: &Path) -> io::Result<String> {
 }
 
 /// What a scenario names beside itself: for a file a file, for one of the program what the program has.
-pub(crate) fn read_beside(scenario: &Path) -> impl Fn(&Path) -> io::Result<String> {
+pub fn read_beside(scenario: &Path) -> impl Fn(&Path) -> io::Result<String> {
     let is_bundled = name_of(scenario).is_some();
     move |path| match path.file_name().and_then(|name| name.to_str()) {
         Some("costs.toml") if is_bundled => Ok(COSTS.text.to_owned()),
@@ -76,9 +86,20 @@ pub(crate) fn read_beside(scenario: &Path) -> impl Fn(&Path) -> io::Result<Strin
     }
 }
 
+/// The scenario of a file, or of the program.
+///
+/// # Errors
+/// [`AnswerError::Usage`]: file, line, key and what is allowed.
+pub fn parsed_scenario(path: &Path) -> Result<Scenario, AnswerError> {
+    let failed = |error| AnswerError::Usage(format!("{}: {error}", visible_path(path)));
+    let text = read_scenario(path).map_err(failed)?;
+    let parsed = Scenario::parse(path, &text, &read_beside(path));
+    parsed.map_err(|error| AnswerError::Usage(error.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{SCENARIOS, name_of, read_beside, read_scenario, recording};
+    use super::{SCENARIOS, bundled_recording, name_of, read_beside, read_scenario};
     use quietcore_sim::Scenario;
     use std::path::Path;
 
@@ -106,8 +127,8 @@ mod tests {
     #[test]
     fn a_name_is_no_file() {
         assert_eq!(["@a", "./@a", "a"].map(|path| name_of(Path::new(path))), [Some("a"), None, None]);
-        assert_eq!(recording("g612-c16-iso").map(|recording| recording.title).ok(), Some("6.12"));
-        let unknown = recording("x").expect_err("there is none").to_string();
+        assert_eq!(bundled_recording("g612-c16-iso").map(|recording| recording.title).ok(), Some("6.12"));
+        let unknown = bundled_recording("x").expect_err("there is none").to_string();
         assert!(unknown.starts_with("@x: no recording") && unknown.contains("@g61-c16-iso, "), "{unknown}");
         assert!(read_scenario("@x".as_ref()).is_err());
         let beside = read_beside("@isolated".as_ref());
