@@ -145,7 +145,7 @@ impl Count<'_> {
 }
 
 pub(super) fn perfetto(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
-    let python = environment(workspace)?;
+    let python = environment(workspace, "python", REQUIREMENTS, "perfetto")?;
     unit_tests(workspace, &python, "test_perfetto*.py")?;
     let quietcore = recordings::built_tool(workspace)?;
     let folder = scratch(workspace, "perfetto")?;
@@ -200,12 +200,18 @@ fn unit_tests(workspace: &Workspace, python: &Path, pattern: &str) -> Result<(),
     run(&mut command, "correct the script before trusting it")
 }
 
-/// A Python environment with what the scripts need, kept below cargo's folder until the list changes.
-fn environment(workspace: &Workspace) -> Result<PathBuf, Failure> {
-    let folder = workspace.target.join("python");
+/// A Python environment with what `requirements` lists for a step, kept below cargo's folder until the list
+/// changes.
+pub(super) fn environment(
+    workspace: &Workspace,
+    name: &str,
+    requirements: &str,
+    step: &str,
+) -> Result<PathBuf, Failure> {
+    let folder = workspace.target.join(name);
     let python = folder.join("bin").join("python");
-    let wanted = fs::read_to_string(workspace.root.join(REQUIREMENTS)).map_err(|error| {
-        Failure::new(format!("{REQUIREMENTS}: {error}"), "restore it from the repository")
+    let wanted = fs::read_to_string(workspace.root.join(requirements)).map_err(|error| {
+        Failure::new(format!("{requirements}: {error}"), "restore it from the repository")
     })?;
     let stamp = folder.join("installed.txt");
     if has_program(workspace, &python.to_string_lossy())
@@ -217,8 +223,9 @@ fn environment(workspace: &Workspace) -> Result<PathBuf, Failure> {
     venv.args(["-m", "venv", "--clear"]).arg(&folder);
     run(&mut venv, "install python3-venv (Debian: `apt-get install python3-venv`)")?;
     let mut install = workspace.program(&python);
-    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", REQUIREMENTS]);
-    run(&mut install, "pip needs the network once; without it, `cargo xtask ci --skip perfetto`")?;
+    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements]);
+    let remedy = format!("pip needs the network once; without it, `cargo xtask ci --skip {step}`");
+    run(&mut install, &remedy)?;
     fs::write(&stamp, wanted)
         .map_err(|error| Failure::new(format!("{}: {error}", stamp.display()), "make it writable"))?;
     Ok(python)
