@@ -85,7 +85,11 @@ const STEPS: [Step; 23] = [
         .unless(deny::is_missing),
     Step::new("count", "explain's figures, counted a second time in Python", python::count),
     Step::new("perfetto", "explain's Perfetto traces against the schema", python::perfetto),
-    Step::new("python", "the Python module's wheel, installed; its tests, a small fleet, a notebook", wheel::python),
+    Step::new(
+        "python",
+        "the Python module's wheel, installed; its tests, a small fleet, a notebook",
+        wheel::python,
+    ),
     Step::new("hostile", "explain with input that is hard to read, in 256 MiB", scripts::hostile),
     Step::new("disturbance", "the runtime while it is stopped, throttled and moved", scripts::disturbance),
     Step::new("live", "recordings of the running kernel", scripts::live).unless(scripts::cannot_record),

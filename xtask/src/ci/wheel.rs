@@ -19,7 +19,15 @@ pub(super) fn python(workspace: &Workspace, options: &CiOptions) -> Result<(), F
     let python = environment(workspace, "python-module", REQUIREMENTS, "python")?;
     let wheel = build(workspace, &python, options.all)?;
     let mut install = workspace.program(&python);
-    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]);
+    install.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-index",
+    ]);
     install.arg("--force-reinstall").arg(&wheel);
     run(&mut install, "correct python/pyproject.toml")?;
     let mut tests = workspace.program(&python);
@@ -43,7 +51,8 @@ fn build(workspace: &Workspace, python: &Path, is_optimised: bool) -> Result<Pat
     build.arg(&folder).args(["--profile", if is_optimised { "release" } else { "dev" }]);
     build.env("CARGO_TARGET_DIR", workspace.target.join("python-build"));
     run(&mut build, "mend it in python/; maturin needs the crates of python/Cargo.lock once")?;
-    let failed = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", folder.display()), "run maturin");
+    let failed =
+        |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", folder.display()), "run maturin");
     let entries = fs::read_dir(&folder).map_err(|error| failed(&error))?;
     let wheels = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut wheels = wheels.filter(|path| path.extension().is_some_and(|ending| ending == "whl"));
