@@ -30,18 +30,22 @@ pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string_pretty(value).map_err(refused)
 }
 
+/// What is asked of a recording beside its path.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct ExplainChoices {
+    isolated: Option<String>,
+    kernel: Option<String>,
+    max_expansion: Option<u32>,
+    threads: Option<NonZero<usize>>,
+}
+
 /// Who disturbed which CPU of a recording: `figures`, `findings`, `disturbances`.
 #[pyfunction]
-#[pyo3(signature = (path, *, isolated=None, kernel=None, max_expansion=EXPANSION_MAX, threads=None))]
-pub(crate) fn explain(
-    py: Python<'_>,
-    path: PathBuf,
-    isolated: Option<&str>,
-    kernel: Option<String>,
-    max_expansion: u32,
-    threads: Option<NonZero<usize>>,
-) -> PyResult<Answer> {
-    let isolated = cpus(isolated)?;
+pub(crate) fn explain(py: Python<'_>, path: PathBuf, options: ExplainChoices) -> PyResult<Answer> {
+    let ExplainChoices { isolated, kernel, max_expansion, threads } = options;
+    let isolated = cpus(isolated.as_deref())?;
+    let max_expansion = max_expansion.unwrap_or(EXPANSION_MAX);
     let request = ExplainRequest {
         isolated,
         kernel,

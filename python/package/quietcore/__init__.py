@@ -8,7 +8,7 @@ protocol). Columns are described in docs/guide/tables.md.
 from __future__ import annotations
 
 from . import _quietcore
-from ._quietcore import Answer, Error, Table, __version__, diff, events, explain, sim, timers, verify
+from ._quietcore import Answer, Error, Table, __version__, diff, events, sim, timers, verify
 
 __all__ = [
     "Answer",
@@ -25,6 +25,17 @@ __all__ = [
     "verify",
     "whatif",
 ]
+
+
+def explain(path, *, isolated=None, kernel=None, max_expansion=None, threads=None):
+    """Who disturbed which CPU of a recording: ``figures``, ``findings``, ``disturbances``."""
+    options = {
+        "isolated": isolated,
+        "kernel": kernel,
+        "max_expansion": max_expansion,
+        "threads": threads,
+    }
+    return _quietcore.explain(path, options)
 
 
 def whatif(

@@ -39,7 +39,7 @@ def explain(
     *,
     isolated: Optional[str] = None,
     kernel: Optional[str] = None,
-    max_expansion: int = ...,
+    max_expansion: Optional[int] = None,
     threads: Optional[int] = None,
 ) -> Answer: ...
 def events(path: _Path, *, max_expansion: int = ...) -> Table: ...
