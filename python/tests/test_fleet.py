@@ -45,6 +45,8 @@ def kill_one_worker_when(client, out, parts):
 def test_all_are_there_once_though_a_worker_is_killed(copies, tmp_path, cluster):
     folder, out = copies(40), tmp_path / "out"
     (out / "figures").mkdir(parents=True)
+    # What a worker leaves that is killed while it writes.
+    (out / "figures" / ".0123.4567.tmp").write_bytes(b"PAR1")
     thread, killed = kill_one_worker_when(cluster, out, 8)
     result = fleet.explain(folder, out=out, client=cluster, progress=False)
     thread.join()

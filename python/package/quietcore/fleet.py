@@ -363,6 +363,17 @@ def _check(name, files, keys):
             raise quietcore.Error(str(error).replace(path, name)) from None
 
 
+def _swept_up(fs, root):
+    """Removes what a worker had begun to write when it was killed; it has a hidden name until it is whole."""
+    if not _is_local(fs):
+        return
+    for folder, _, files in os.walk(root):
+        for name in files:
+            if name.startswith(".") and name.endswith(".tmp"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(os.path.join(folder, name))
+
+
 def _finished(out, done, failed, peaks, options):
     failed = pa.table(
         {"input": [name for name, _ in failed], "error": [why for _, why in failed]}, schema=_FAILED
@@ -370,6 +381,7 @@ def _finished(out, done, failed, peaks, options):
     fs, root = fsspec.core.url_to_fs(out, **options)
     fs.makedirs(f"{root}/failed", exist_ok=True)
     _write(failed, out, "failed", "failed", options)
+    _swept_up(fs, root)
     return FleetResult(out, done, failed, peaks, options)
 
 
