@@ -7,7 +7,7 @@
 use crate::bundled::name_of;
 use crate::error::AnswerError;
 use crate::explain::options_of_file;
-use crate::reader::{Watch, open, read_all};
+use crate::reader::{ReadWatch, open, read_all};
 use quietcore_core::{CpuSet, Nanos};
 use quietcore_explain::{Explain, Facts, FigureUnit, figure_names, named_figures};
 use quietcore_trace::{EXPANSION_MAX, OpenError, Record, Tally, visible_path};
@@ -110,12 +110,12 @@ impl DiffRequest {
 ///
 /// # Errors
 /// [`AnswerError`].
-pub fn diff(request: &DiffRequest, watch: Watch<'_>) -> Result<Comparison, AnswerError> {
+pub fn diff(request: &DiffRequest, watch: ReadWatch<'_>) -> Result<Comparison, AnswerError> {
     let before = measure(request, &request.before, watch)?;
     Ok(compare(before, measure(request, &request.after, watch)?))
 }
 
-fn measure(request: &DiffRequest, path: &Path, watch: Watch<'_>) -> Result<Measured, AnswerError> {
+fn measure(request: &DiffRequest, path: &Path, watch: ReadWatch<'_>) -> Result<Measured, AnswerError> {
     if path == Path::new("-") {
         let sentence = "diff reads its inputs twice; name two files".to_owned();
         return Err(AnswerError::Usage(sentence));
@@ -155,7 +155,11 @@ fn measured_report(path: &Path, report: Report) -> Measured {
 }
 
 /// Reads a recording twice: whole, and its halves.
-fn measured_recording(request: &DiffRequest, path: &Path, watch: Watch<'_>) -> Result<Measured, AnswerError> {
+fn measured_recording(
+    request: &DiffRequest,
+    path: &Path,
+    watch: ReadWatch<'_>,
+) -> Result<Measured, AnswerError> {
     let mut span = None;
     let (mut wholes, tally) = read(request, path, watch, &mut |parts, record| {
         let (first, last) = span.unwrap_or((record.at, record.at));
@@ -186,7 +190,7 @@ fn measured_recording(request: &DiffRequest, path: &Path, watch: Watch<'_>) -> R
 fn read(
     request: &DiffRequest,
     path: &Path,
-    watch: Watch<'_>,
+    watch: ReadWatch<'_>,
     visit: &mut dyn FnMut(&mut [Explain], &Record<'_>),
 ) -> Result<(Vec<Explain>, Tally), AnswerError> {
     let mut reader = open(path, request.expansion_max)?;

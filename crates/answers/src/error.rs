@@ -18,7 +18,7 @@ pub enum AnswerError {
     NoEvents(PathBuf),
     /// What was asked does not go together with the input; the sentence says which and what to do.
     Usage(String),
-    /// The [`Watch`](crate::Watch) said to end before there was an answer.
+    /// The [`ReadWatch`](crate::ReadWatch) said to end before there was an answer.
     Interrupted,
 }
 

@@ -3,7 +3,7 @@
 //! The isolated set is what was asked for, else the recording's list, else the host's.
 
 use crate::error::AnswerError;
-use crate::reader::{Watch, open, open_with, read_all};
+use crate::reader::{ReadWatch, open, open_with, read_all};
 use quietcore_core::CpuSet;
 use quietcore_explain::{Explain, ExplainOptions, Explanation, Facts};
 use quietcore_trace::{
@@ -72,7 +72,7 @@ impl ExplainRequest {
 ///
 /// # Errors
 /// [`AnswerError`].
-pub fn explain(request: &ExplainRequest, watch: Watch<'_>) -> Result<Explanation, AnswerError> {
+pub fn explain(request: &ExplainRequest, watch: ReadWatch<'_>) -> Result<Explanation, AnswerError> {
     let reader = request.open()?;
     explained(&request.path, reader, watch, &|header| request.options(header))
 }
@@ -88,7 +88,7 @@ pub fn explain_source(path: &Path, source: impl Read) -> Result<Explanation, Ans
 fn explained(
     path: &Path,
     mut reader: TraceReader<impl Read>,
-    watch: Watch<'_>,
+    watch: ReadWatch<'_>,
     options: &dyn Fn(&Header) -> Result<ExplainOptions, AnswerError>,
 ) -> Result<Explanation, AnswerError> {
     reader.read_header().map_err(|error| AnswerError::Read(path.to_owned(), error))?;

@@ -8,7 +8,7 @@
 //! - **Sweeps**: a [`Sweep`] is a scenario with each value of a grid and each seed, in an order that is
 //!   always the same; [`Sweep::run`] runs it on several threads.
 //!
-//! Invariant: reading ends early only where the [`Watch`] says so. Deliberately absent: arguments, text,
+//! Invariant: reading ends early only where the [`ReadWatch`] says so. Deliberately absent: arguments, text,
 //! files that are written.
 //!
 //! ```
@@ -42,7 +42,7 @@ pub use explain::{
     ExplainRequest, explain, explain_source, kernel_option, left_out, options_of_file, recorded_options,
 };
 pub use input::read as read_text;
-pub use reader::{ReadSoFar, Watch, open, open_with, read_all, refuse_empty, source};
+pub use reader::{ReadSoFar, ReadWatch, open, open_with, read_all, refuse_empty, source};
 pub use recordings::{Bundled, ISOLATION};
 pub use sweep::{RUNS_MAX, Sweep, SweepKey, SweepRequest, SweepRun, SweepSoFar};
 pub use verify::{VerifyEnd, verify};

@@ -39,7 +39,7 @@ impl ReadSoFar {
 }
 
 /// Is told now and then how far reading is, and says whether to go on.
-pub type Watch<'a> = &'a mut dyn FnMut(ReadSoFar) -> bool;
+pub type ReadWatch<'a> = &'a mut dyn FnMut(ReadSoFar) -> bool;
 
 /// Gives every event of `reader`, whose header may have been read, to `take`.
 ///
@@ -48,7 +48,7 @@ pub type Watch<'a> = &'a mut dyn FnMut(ReadSoFar) -> bool;
 pub fn read_all(
     path: &Path,
     reader: &mut TraceReader<impl Read>,
-    watch: Watch<'_>,
+    watch: ReadWatch<'_>,
     take: &mut dyn FnMut(&Record<'_>),
 ) -> Result<(), AnswerError> {
     let failed = |error| AnswerError::Read(path.to_owned(), error);

@@ -1,7 +1,7 @@
 //! A recording's timers, replayed through our wheel; a watch may end it early and keep what there is.
 
 use crate::error::AnswerError;
-use crate::reader::{ReadSoFar, Watch, open, refuse_empty};
+use crate::reader::{ReadSoFar, ReadWatch, open, refuse_empty};
 use quietcore_trace::Progress;
 use quietcore_verify::{Verification, Verify};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub struct VerifyEnd {
 ///
 /// # Errors
 /// [`AnswerError`].
-pub fn verify(path: &Path, expansion_max: u32, watch: Watch<'_>) -> Result<VerifyEnd, AnswerError> {
+pub fn verify(path: &Path, expansion_max: u32, watch: ReadWatch<'_>) -> Result<VerifyEnd, AnswerError> {
     let failed = |error| AnswerError::Read(path.to_owned(), error);
     let mut reader = open(path, expansion_max)?;
     reader.read_header().map_err(failed)?;

@@ -4,7 +4,7 @@
 
 use crate::error::AnswerError;
 use crate::explain::kernel_option;
-use crate::reader::{LINES_PER_TURN, ReadSoFar, Watch, open, refuse_empty};
+use crate::reader::{LINES_PER_TURN, ReadSoFar, ReadWatch, open, refuse_empty};
 use crate::whatif_comparison::{RecordedKernel, WhatifComparison};
 use quietcore_core::CpuSet;
 use quietcore_core::place::Policy;
@@ -75,7 +75,7 @@ impl WhatifRun {
 ///
 /// # Errors
 /// [`AnswerError`]: of reading, or the recording does not say what the question needs.
-pub fn whatif(request: &WhatifRequest, watch: Watch<'_>) -> Result<WhatifRun, AnswerError> {
+pub fn whatif(request: &WhatifRequest, watch: ReadWatch<'_>) -> Result<WhatifRun, AnswerError> {
     let (report, load) = read(request, watch)?;
     let question = WhatifQuestion {
         policy: request.policy.unwrap_or(load.policy()),
@@ -91,7 +91,7 @@ fn refused(path: &Path, why: &dyn std::fmt::Display) -> AnswerError {
 }
 
 /// Reads the recording once; a part of it when it has more inputs than are kept.
-fn read(request: &WhatifRequest, watch: Watch<'_>) -> Result<(Explanation, RecordedLoad), AnswerError> {
+fn read(request: &WhatifRequest, watch: ReadWatch<'_>) -> Result<(Explanation, RecordedLoad), AnswerError> {
     let failed = |error| AnswerError::Read(request.path.clone(), error);
     let mut reader = open(&request.path, request.expansion_max)?;
     reader.read_header().map_err(failed)?;

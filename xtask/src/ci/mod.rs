@@ -54,7 +54,7 @@ impl Step {
     }
 }
 
-const STEPS: [Step; 23] = [
+const STEPS: [Step; 24] = [
     Step::new("fmt", "cargo fmt --all --check", rust_steps::fmt),
     Step::new("clippy", "cargo clippy, all targets, warnings are errors", rust_steps::clippy),
     Step::new("tests", "cargo test --workspace", rust_steps::tests),
