@@ -238,16 +238,18 @@ def _run(client, task, tasks, retries, progress):
     done, failed, peaks = 0, [], {}
     for begin in range(0, len(tasks), WAVE):
         wave = tasks[begin : begin + WAVE]
-        futures = [client.submit(_guarded, task, one[1], retries=retries, pure=False) for one in wave]
+        arguments = [one[1] for one in wave]
+        futures = client.map(_guarded, [task] * len(wave), arguments, retries=retries, pure=False)
         names = {future.key: one[0] for future, one in zip(futures, wave)}
         if progress:
             distributed.progress(futures, notebook=False)
             print(file=sys.stdout, flush=True)
-        for future in distributed.as_completed(futures):
+        # Results come in batches: one by one each would be a call of its own.
+        for future, result in distributed.as_completed(futures, with_results=True, raise_errors=False):
             if future.status != "finished":
                 failed.append((names[future.key], _why(future)))
                 continue
-            sentence, worker, peak = future.result()
+            sentence, worker, peak = result
             peaks[worker] = max(peak, peaks.get(worker, 0))
             if sentence is None:
                 done += 1
