@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(set(TEXT, "load.busy.count", "1").expect_err("no load"), {
             "load.busy.count: the scenario has no [load.busy]".to_owned()
         });
-        let text = set(TEXT, "policy", "push\"\ncpus = 9 # ").expect("a text");
+        let text = set(TEXT, "policy", "push\" # ").expect("a text");
         let parsed = Scenario::parse("x".as_ref(), &text, &|_| Ok(String::new()));
         assert!(parsed.expect_err("no policy").to_string().contains("policy"), "{text}");
     }
