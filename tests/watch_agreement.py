@@ -3,8 +3,8 @@
 the kernel's own /proc/interrupts, and `quietcore explain --live`.
 
     watch_agreement.py QUIETCORE CPUS SECONDS [--without-bpftrace]   as root, on this machine
-    watch_agreement.py --recorded WATCH EXPLAIN   files: lines of `watch --json`, and `explain --json` of a
-                                                  recording that was made while it watched
+    watch_agreement.py --guest FOLDER   `watch.json`, lines of `watch --json`, and `kernel.N`, /proc/interrupts and
+                                        /proc/softirqs just behind the Nth line
 
 Each counts in a window of its own. Counts are known at some moments, and those between them by
 interpolation; what is left of the edges is why short runs differ more. Exit code 1 where a count differs by
@@ -23,6 +23,7 @@ import time
 HERE = pathlib.Path(__file__).parent
 #: What of /proc/interrupts each kind is.
 LINES = {"local_timer": ["LOC"], "reschedule": ["RES"], "call_function_single + call_function": ["CAL"]}
+SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 #: Counts of this many seconds are not told apart from those of a window's edges.
 EDGE = 0.2
 PROCESSOR = ("local_timer", "reschedule", "call_function", "call_function_single", "irq_work", "thermal_apic")
@@ -68,13 +69,14 @@ class Counts:
         return self.at(end, key) - self.at(begin, key)
 
 
-def interrupts():
-    """The kernel's own counts by line and CPU."""
-    lines = pathlib.Path("/proc/interrupts").read_text().splitlines()
-    cpus = [int(word[3:]) for word in lines[0].split()]
-    counts = {}
-    for line in lines[1:]:
+def interrupts(text):
+    """The kernel's own counts by line and CPU, of /proc/interrupts and /proc/softirqs."""
+    counts, cpus = {}, []
+    for line in text.splitlines():
         words = line.split()
+        if words and words[0].startswith("CPU"):
+            cpus = [int(word[3:]) for word in words]
+            continue
         name = words[0].rstrip(":")
         for cpu, word in zip(cpus, words[1:]):
             if word.isdigit():
@@ -104,8 +106,8 @@ def reader(process, take):
 
 
 def main():
-    if sys.argv[1] == "--recorded":
-        return compare_recorded(*sys.argv[2:])
+    if sys.argv[1] == "--guest":
+        return compare_guest(pathlib.Path(sys.argv[2]))
     command, cpus, seconds = sys.argv[1], cpu_list(sys.argv[2]), int(sys.argv[3])
     mask = sum(1 << cpu for cpu in cpus)
     script, others, kernel = Counts(), Counts(), Counts()
@@ -154,7 +156,8 @@ def main():
     )
     begin = time.monotonic()
     while time.monotonic() < begin + seconds:
-        kernel.add(time.monotonic(), interrupts())
+        now = time.monotonic()
+        kernel.add(now, interrupts(pathlib.Path("/proc/interrupts").read_text()))
         time.sleep(0.1)
     explained = json.loads(explain.communicate()[0])
     time.sleep(2.5)
@@ -172,17 +175,20 @@ def main():
     return compare(cpus, script, others, kernel, explained, losses, to_monotonic, cpu_seconds)
 
 
-def compare_recorded(watch_path, explain_path):
-    """Virtual time needs no room for edges but that of a second in which the recording begins or ends."""
-    others, losses = Counts(), []
-    for line in pathlib.Path(watch_path).read_text().splitlines():
-        report = json.loads(line)
-        others.add(report["at_ns"] / 1e9, watch_counts(report))
-        losses.append(report["losses"])
-    explained = json.loads(pathlib.Path(explain_path).read_text())
-    rows = Rows(others.moments[-1][0] - others.moments[0][0])
-    compare_explained(rows, cpu_list(explained["isolated"]), others, explained, 0)
-    print(f"watch: losses {losses[-1]}")
+def compare_guest(folder):
+    """An emulator's seconds are long, so what came between a line and the kernel's counts is more."""
+    lines = [json.loads(line) for line in (folder / "watch.json").read_text().splitlines()]
+    files = sorted(folder.glob("kernel.*"), key=lambda path: int(path.suffix[1:]))
+    begin, end = (int(path.suffix[1:]) - 1 for path in files)
+    before, after = (interrupts(path.read_text()) for path in files)
+    ours = [watch_counts(lines[place]) for place in (begin, end)]
+    rows = Rows((lines[end]["at_ns"] - lines[begin]["at_ns"]) / 1e9)
+    for cpu in cpu_list(lines[0]["cpus"]):
+        for kind, names in {**LINES, "softirq": SOFTIRQS}.items():
+            counts = [sum(of.get((cpu, part), 0) for part in kind.split(" + ")) for of in ours]
+            theirs = sum(after.get((cpu, name), 0) - before.get((cpu, name), 0) for name in names)
+            rows.add(cpu, kind, counts[1] - counts[0], theirs, ("the kernel's own", 0.02, 2))
+    print(f"watch: losses {lines[-1]['losses']}")
     return rows.verdict()
 
 

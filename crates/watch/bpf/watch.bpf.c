@@ -794,6 +794,18 @@ int softirq_exit(u64 *ctx)
 	return end(state_of_this_cpu(), id_of(SOFTIRQ, ctx[0]));
 }
 
+/*
+ * A function that a structure names, as a number: newer kernels know that the field is a pointer, and let no program
+ * reckon with it.
+ */
+static __always_inline u64 function_at(const void *field)
+{
+	u64 function = 0;
+
+	bpf_probe_read_kernel(&function, sizeof(function), field);
+	return function;
+}
+
 /* Timers. */
 
 static __always_inline int expire_entry(u32 source, u64 timer, u64 function)
@@ -817,7 +829,7 @@ int timer_start(u64 *ctx)
 {
 	struct timer_list *timer = (void *)ctx[0];
 
-	return start(ctx, ctx[0], ARMED, (u64)timer->function);
+	return start(ctx, ctx[0], ARMED, function_at(&timer->function));
 }
 
 SEC("tp_btf/timer_expire_entry")
@@ -825,7 +837,7 @@ int timer_expire_entry(u64 *ctx)
 {
 	struct timer_list *timer = (void *)ctx[0];
 
-	return expire_entry(TIMER, ctx[0], (u64)timer->function);
+	return expire_entry(TIMER, ctx[0], function_at(&timer->function));
 }
 
 SEC("tp_btf/timer_expire_exit")
@@ -839,7 +851,7 @@ int hrtimer_start(u64 *ctx)
 {
 	struct hrtimer *timer = (void *)ctx[0];
 
-	return start(ctx, ctx[0], ARMED, (u64)timer->function);
+	return start(ctx, ctx[0], ARMED, function_at(&timer->function));
 }
 
 SEC("tp_btf/hrtimer_expire_entry")
@@ -847,7 +859,7 @@ int hrtimer_expire_entry(u64 *ctx)
 {
 	struct hrtimer *timer = (void *)ctx[0];
 
-	return expire_entry(HRTIMER, ctx[0], (u64)timer->function);
+	return expire_entry(HRTIMER, ctx[0], function_at(&timer->function));
 }
 
 SEC("tp_btf/hrtimer_expire_exit")
@@ -868,7 +880,7 @@ int workqueue_queue_work(u64 *ctx)
 	/* One that is bound to no CPU may come to any. */
 	if (cpu >= 0 && !watched(cpu))
 		return 0;
-	return start(ctx, ctx[2], QUEUED, (u64)work->func);
+	return start(ctx, ctx[2], QUEUED, function_at(&work->func));
 }
 
 SEC("tp_btf/workqueue_execute_start")
@@ -882,7 +894,7 @@ int workqueue_execute_start(u64 *ctx)
 	if (!state || !watched(bpf_get_smp_processor_id()))
 		return 0;
 	key.thing.source = WORK;
-	key.thing.function = (u64)work->func;
+	key.thing.function = function_at(&work->func);
 	take_start(ctx[0], &key.cause, &stack, true);
 	want_stacks(key.thing.function);
 	return begin(state, &key, id_of(WORK, (u32)bpf_get_current_pid_tgid()), stack);

@@ -247,7 +247,9 @@ fn why(error: &ProgramError) -> String {
 
 /// What the verifier ends with, whatever it found.
 fn is_statistic(line: &str) -> bool {
-    ["verification time", "stack depth", "processed"].iter().any(|begin| line.starts_with(begin))
+    ["verification time", "stack depth", "insns processed", "processed"]
+        .iter()
+        .any(|begin| line.starts_with(begin))
 }
 
 /// An error with all that caused it, in a line.

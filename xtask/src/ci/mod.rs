@@ -71,9 +71,10 @@ const STEPS: [Step; 24] = [
         .of_all(),
     Step::new(
         "borrowed",
-        "tokio's, tower's, hyper-util's and quinn's own tests, on our timers",
+        "with --all: tokio's, tower's, hyper-util's and quinn's own tests, on our timers",
         borrowed_tests,
-    ),
+    )
+    .of_all(),
     Step::new("mutants", "each rule broken once; the tests must notice", mutants),
     Step::new("bench", "the benchmarks compile and run in small", rust_steps::bench),
     Step::new("instructions", "the hot paths take no more instructions than was written down", instructions)
@@ -87,9 +88,10 @@ const STEPS: [Step; 24] = [
     Step::new("perfetto", "explain's Perfetto traces against the schema", python::perfetto),
     Step::new(
         "python",
-        "the Python module's wheel, installed; its tests, a small fleet, a notebook",
+        "with --all: the Python module's wheel, installed; its tests, fleets, a notebook",
         wheel::python,
-    ),
+    )
+    .of_all(),
     Step::new("hostile", "explain with input that is hard to read, in 256 MiB", scripts::hostile),
     Step::new("disturbance", "the runtime while it is stopped, throttled and moved", scripts::disturbance),
     Step::new("live", "recordings of the running kernel", scripts::live).unless(scripts::cannot_record),

@@ -245,10 +245,8 @@ fn guest(workspace: &Workspace, folder: &Path, image: &Path, initrd: &Path) -> R
         )?;
     }
     run(
-        script("watch_agreement.py")
-            .arg("--recorded")
-            .args([here.join("watch.json"), here.join("watched.json")]),
-        "one of both counts is wrong: watch's in the kernel, or explain's of the recording",
+        script("watch_agreement.py").arg("--guest").arg(&here),
+        "one of both counts is wrong: watch's in the kernel, or the kernel's own",
     )?;
     let [_, (osnoise, name)] = reports;
     if osnoise.exists() {
