@@ -10,9 +10,11 @@ mount -t proc none /proc
 mount -t sysfs none /sys
 mount -t devtmpfs none /dev
 mount -t tracefs none /sys/kernel/tracing
-# Of kernels that have not built them in; later ones need earlier ones.
-for module in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console; do
-    [ ! -e "/modules/$module.ko" ] || insmod "/modules/$module.ko"
+# Of kernels that have not built them in; which needs which differs, so those that could not be first are again.
+for _ in 1 2 3; do
+    for module in /modules/*.ko; do
+        [ ! -e "$module" ] || insmod "$module" 2>/dev/null
+    done
 done
 exec 3>"$(echo /dev/vport*p1)"
 pulls=$(sed -n 's/.*quietcore\.pulls=\([01]\).*/\1/p' /proc/cmdline)
