@@ -3,8 +3,8 @@
 the kernel's own /proc/interrupts, and `quietcore explain --live`.
 
     watch_agreement.py QUIETCORE CPUS SECONDS [--without-bpftrace]   as root, on this machine
-    watch_agreement.py --guest FOLDER   `watch.json`, lines of `watch --json`, and `kernel.N`: /proc/interrupts
-                                        and /proc/softirqs just behind the Nth line
+    watch_agreement.py --guest FOLDER   `watch.json`, lines of `watch --json`, and `kernel.N`, the files
+                                        /proc/interrupts and /proc/softirqs just behind the Nth line
 
 Each counts in a window of its own. Counts are known at some moments, and those between them by
 interpolation; what is left of the edges is why short runs differ more. Exit code 1 where a count differs by

@@ -10,7 +10,7 @@ mount -t proc none /proc
 mount -t sysfs none /sys
 mount -t devtmpfs none /dev
 mount -t tracefs none /sys/kernel/tracing
-# Of kernels that have not built them in; which needs which differs, so those that could not be first are again.
+# Of kernels that have not built them in. Which one needs which differs, so each is tried again.
 for _ in 1 2 3; do
     for module in /modules/*.ko; do
         [ ! -e "$module" ] || insmod "$module" 2>/dev/null
