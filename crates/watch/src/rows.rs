@@ -163,7 +163,7 @@ impl Rows {
         for (in_half, index) in range.enumerate() {
             let first = index * ROW_WORDS;
             // In use, and its key is whole.
-            if rows.get(first + word::HASH) == 0 || rows.get(first + word::READY) as u32 == 0 {
+            if rows.get(first + word::READY) as u32 == 0 {
                 continue;
             }
             let others = in_half.checked_sub(self.each + PLAIN_ROWS);
@@ -207,7 +207,7 @@ impl Rows {
         let range = self.half(place, half);
         for index in range.clone() {
             // The hash last: it says that the row is free.
-            (0..ROW_WORDS).rev().for_each(|word| rows.set(index * ROW_WORDS + word, 0));
+            (word::HASH..ROW_WORDS).rev().for_each(|word| rows.set(index * ROW_WORDS + word, 0));
         }
         self.cpus[place].known.retain(|index, _| !range.contains(index));
     }
@@ -290,6 +290,11 @@ mod tests {
             assert_eq!(second.buckets.iter().sum::<u64>(), second.count);
         }
         assert!(kernel.total(0, 71).is_none());
+        // A program is in the middle of making a row.
+        kernel.rows.set(9 * ROW_WORDS + word::HASH, 72);
+        kernel.rows.set(9 * ROW_WORDS + word::COUNT, 1);
+        kernel.collect();
+        assert_eq!(kernel.reader.totals().0.count(), 2);
     }
 
     /// Goal: however many different things come one after the other, none is forgotten; a half that was left

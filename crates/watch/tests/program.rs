@@ -176,6 +176,10 @@ fn an_interrupt_has_its_sender() {
     ];
     expected.sort();
     assert_eq!(rows(&events.concat()), expected);
+    // What is queued for one CPU is not what another one is called for.
+    let two = "0 0 run 6 cron 44\n0 3 csd_queue_cpu 1 0 701\n0 4 ipi_send_cpu 3 21 999\n\
+               3 50 call_function_single_entry\n3 52 call_function_single_exit\n";
+    assert_eq!(rows_of(64, false, &[1, 3], two), ["3.0: 1 3 0 ; 2 7 0 0 0 21 44 cron: 1 2 2 0 1*2^1"]);
 }
 
 /// Goal: a softirq has its last raise, once; so has a task its waking and a work item its queueing; what runs
@@ -229,16 +233,19 @@ fn what_is_in_a_task_goes_on_with_it() {
     let events = "1 0 run 5 ktimers/1 0\n\
                   1 10 softirq_entry 1\n\
                   1 20 timer_expire_entry 7\n\
+                  1 22 hrtimer_expire_entry 9\n\
                   1 25 run 6 audio 0\n\
                   1 60 local_timer_entry\n\
                   1 70 run 5 ktimers/1 0\n\
+                  1 72 hrtimer_expire_exit 9\n\
                   1 75 timer_expire_exit 7\n\
                   1 78 softirq_exit 1\n\
                   1 80 run 0 swapper 0\n";
     let expected = [
         "1.0: 1 0 0 ; 0 0 0 0 0 0 0 : 1 0 0 0",
         "1.0: 2 1 0 ; 0 0 0 0 0 0 0 : 1 13 13 0 1*2^3",
-        "1.0: 4 0 1007 ; 0 0 0 0 0 0 0 : 1 10 10 0 1*2^3",
+        "1.0: 4 0 1007 ; 0 0 0 0 0 0 0 : 1 7 7 0 1*2^2",
+        "1.0: 5 0 1009 ; 0 0 0 0 0 0 0 : 1 0 0 0",
         "1.0: 7 0 0 audio; 0 0 0 0 0 0 0 : 1 35 35 0 1*2^5",
         "1.0: 7 1 0 ktimers/1; 0 0 0 0 0 0 0 : 2 12 10 0 1*2^1 1*2^3",
     ];

@@ -211,9 +211,9 @@ pub(super) const WATCHED: &[Mutant] = &[
         name: "incomplete-row",
         rule: "a row whose key is not whole is not read",
         file: "crates/watch/src/rows.rs",
-        right: "            if rows.get(first + word::HASH) == 0 ||",
-        wrong: "            if",
-        killers: &[Test(WatchUnits, "rows::tests::totals_outlive_the_rows_of_the_kernel")],
+        right: "if rows.get(first + word::READY) as u32 == 0 {",
+        wrong: "if rows.get(first + word::HASH) == 0 {",
+        killers: &[Test(WatchUnits, "rows::tests::totals_are_what_was_counted")],
     },
     Mutant {
         name: "series-grow",
