@@ -182,7 +182,7 @@ def compare_guest(folder):
     begin, end = (int(path.suffix[1:]) - 1 for path in files)
     before, after = (interrupts(path.read_text()) for path in files)
     ours = [watch_counts(lines[place]) for place in (begin, end)]
-    rows = Rows((lines[end]["at_ns"] - lines[begin]["at_ns"]) / 1e9)
+    rows = Rows((lines[end]["at_ns"] - lines[begin]["at_ns"]) / 1e9, least=10)
     for cpu in cpu_list(lines[0]["cpus"]):
         for kind, names in {**LINES, "softirq": SOFTIRQS}.items():
             counts = [sum(of.get((cpu, part), 0) for part in kind.split(" + ")) for of in ours]
@@ -195,8 +195,9 @@ def compare_guest(folder):
 class Rows:
     """Pairs of counts, and how many of them differ."""
 
-    def __init__(self, span):
-        self.span, self.failed, self.compared = span, 0, 0
+    def __init__(self, span, least=2):
+        """Counts that are apart by no more than `least` are not told apart."""
+        self.span, self.least, self.failed, self.compared = span, least, 0, 0
         print(f"{'CPU':>4} {'what':<38} {'watch':>10} {'other':>10} {'apart':>9}  other is")
 
     def add(self, cpu, what, ours, other, limits):
@@ -205,7 +206,7 @@ class Rows:
             return
         self.compared += 1
         apart = abs(ours - other) / max(ours, other)
-        edge = max(2, EDGE * edges * max(ours, other) / self.span)
+        edge = max(self.least, EDGE * edges * max(ours, other) / self.span)
         is_same = apart <= share or abs(ours - other) <= edge
         self.failed += not is_same
         verdict = "" if is_same else "  DIFFERS"
