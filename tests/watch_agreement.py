@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds `quietcore watch` against others that count the same events of the same minutes: a bpftrace script,
-the kernel's own /proc/interrupts, and `quietcore explain --live`.
+the kernel's own /proc/interrupts, and the events of `quietcore record`.
 
     watch_agreement.py QUIETCORE CPUS SECONDS [--without-bpftrace]   as root, on this machine
     watch_agreement.py --guest FOLDER   `watch.json`, lines of `watch --json`, and `kernel.N`, the files
@@ -17,6 +17,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -24,6 +25,8 @@ HERE = pathlib.Path(__file__).parent
 #: What of /proc/interrupts each kind is.
 LINES = {"local_timer": ["LOC"], "reschedule": ["RES"], "call_function_single + call_function": ["CAL"]}
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
+#: A recording is so many seconds long at most, and so many at its begin and end are not compared.
+RECORDED, ROOM = 60, 2
 #: Counts of this many seconds are not told apart from those of a window's edges.
 EDGE = 0.2
 PROCESSOR = ("local_timer", "reschedule", "call_function", "call_function_single", "irq_work", "thermal_apic")
@@ -149,17 +152,19 @@ def main():
     watch_reader = reader(watch, take_watch)
     while len(others.moments) < 2:
         time.sleep(0.1)
-    explain = subprocess.Popen(
-        [command, "explain", "--live", f"{seconds}s", "--isolated", sys.argv[2], "--questions", "isolation",
-         "--json"],
-        stdout=subprocess.PIPE, text=True,
+    folder = tempfile.TemporaryDirectory()
+    recording = pathlib.Path(folder.name, "recording.txt")
+    recorder = subprocess.Popen(
+        [command, "record", recording, "--for", f"{min(seconds, RECORDED)}s", "--isolated", sys.argv[2]],
+        stdout=subprocess.DEVNULL,
     )
     begin = time.monotonic()
     while time.monotonic() < begin + seconds:
         now = time.monotonic()
         kernel.add(now, interrupts(pathlib.Path("/proc/interrupts").read_text()))
         time.sleep(0.1)
-    explained = json.loads(explain.communicate()[0])
+    if recorder.wait() != 0:
+        raise SystemExit("nothing was recorded")
     time.sleep(2.5)
     usage = pathlib.Path(f"/proc/{watch.pid}/stat").read_text().rsplit(") ", 1)[1].split()
     cpu_seconds = (int(usage[11]) + int(usage[12])) / 100
@@ -172,7 +177,10 @@ def main():
         bpftrace.terminate()
         bpftrace.wait()
         script_reader.join()
-    return compare(cpus, script, others, kernel, explained, losses, to_monotonic, cpu_seconds)
+    with recording.open() as lines:
+        recorded = recorded_counts(lines, others)
+    folder.cleanup()
+    return compare(cpus, script, others, kernel, recorded, losses, cpu_seconds)
 
 
 def compare_guest(folder):
@@ -217,20 +225,46 @@ class Rows:
         return 1 if self.failed or not self.compared else 0
 
 
-def compare_explained(rows, cpus, others, explained, to_monotonic):
-    first = (explained["wall_clock_ns"] + explained["begin_ns"]) / 1e9 + to_monotonic
-    last = first + explained["duration_ns"] / 1e9
-    lost = explained["lost_events"]
-    name = "explain" + (f", {lost} events lost" if lost else "")
-    for cpu in cpus:
-        for kind in ("timer", "hrtimer", "softirq", "device", "processor", "work", "task"):
-            theirs = [it for it in explained["interruptions"] if (it["cpu"], it["source"]) == (cpu, kind)]
-            parts = PROCESSOR if kind == "processor" else (kind,)
-            ours = sum(others.between(first, last, (cpu, part)) for part in parts)
-            rows.add(cpu, kind, ours, sum(it["count"] for it in theirs), (name, 0.01, 4))
+#: What each event of a recording is counted as.
+EVENT = re.compile(r"\[(\d+)\] \S+ +(\d+\.\d+): (\w+): ?(.*)")
+EVENTS = {
+    "timer_expire_entry": "timer",
+    "hrtimer_expire_entry": "hrtimer",
+    "softirq_entry": "softirq",
+    "irq_handler_entry": "device",
+    "workqueue_execute_start": "work",
+    **{f"{name}_entry": name for name in PROCESSOR},
+}
 
 
-def compare(cpus, script, others, kernel, explained, losses, to_monotonic, cpu_seconds):
+def recorded_counts(lines, others):
+    """Counts of a recording between two lines of the watch that are within it, with room for its begin and
+    end, while it switches tracepoints on and off one by one."""
+    events, from_idle, to_idle = [], 0, 0
+    for line in lines:
+        if match := EVENT.search(line):
+            cpu, at, name, rest = match.groups()
+            kind = EVENTS.get(name)
+            from_idle += name == "sched_switch" and " prev_pid=0 " in rest
+            to_idle += name == "sched_switch" and " next_pid=0 " in rest
+            if name == "sched_switch" and " next_pid=0 " not in rest:
+                kind = "task"
+            if kind or not events:
+                events.append((float(at), int(cpu), kind))
+    first, last = events[0][0] + ROOM, events[-1][0] - ROOM
+    moments = [at for at, _ in others.moments if first <= at <= last]
+    if len(moments) < 2:
+        raise SystemExit(f"no two lines of the watch are within the recording, from {first} to {last} s")
+    counts = {}
+    for at, cpu, kind in events:
+        if kind and moments[0] < at <= moments[-1]:
+            counts[cpu, kind] = counts.get((cpu, kind), 0) + 1
+    # Some kernels show raw tracepoints alone what goes from idle to a task; perf misses it there, too.
+    is_whole = from_idle > 0 or to_idle == 0
+    return moments[0], moments[-1], counts, is_whole
+
+
+def compare(cpus, script, others, kernel, recorded, losses, cpu_seconds):
     begin, end = others.moments[0][0], others.moments[-1][0]
     rows = Rows(end - begin)
     for cpu in cpus:
@@ -242,7 +276,13 @@ def compare(cpus, script, others, kernel, explained, losses, to_monotonic, cpu_s
             ours = sum(others.between(first, last, (cpu, part)) for part in kind.split(" + "))
             theirs = sum(kernel.between(first, last, (cpu, line)) for line in lines)
             rows.add(cpu, kind, ours, theirs, ("/proc/interrupts", 0.01, 2))
-    compare_explained(rows, cpus, others, explained, to_monotonic)
+    first, last, counts, is_whole = recorded
+    if not is_whole:
+        print("tasks are not compared with the recording: this kernel records no switch from an idle CPU")
+    for cpu in cpus:
+        for kind in (*TIMERS[2:], "softirq", "device", *PROCESSOR, "work", *(["task"] if is_whole else [])):
+            ours = others.between(first, last, (cpu, kind))
+            rows.add(cpu, kind, ours, counts.get((cpu, kind), 0), ("a recording", 0.001, 0.1))
     share = cpu_seconds / (end - begin)
     print(f"watch: {end - begin:.1f} s, losses {losses[-1]}, CPU time {share:.3%} of one core")
     return rows.verdict()

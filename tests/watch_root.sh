@@ -58,10 +58,10 @@ maps_before=$(maps)
 
 # 1. What others count, it counts.
 if [ -n "$all" ]; then
-    check "it counts what bpftrace, the kernel and explain count" \
+    check "it counts what bpftrace, the kernel and a recording have" \
         python3 tests/watch_agreement.py "$quietcore" "$cpu" 60
 else
-    check "it counts what the kernel and explain count" \
+    check "it counts what the kernel and a recording have" \
         python3 tests/watch_agreement.py "$quietcore" "$cpu" 10 --without-bpftrace
 fi
 
