@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(told.as_deref(), Some("the binary holds 2 paths below /one/.cargo"));
         assert!(refused(b"/build/").is_some_and(|what| what.contains("1 paths below /build")));
         assert_eq!(refused(&vec![0; BINARY_LIMIT]), None);
-        assert!(refused(&vec![0; BINARY_LIMIT + 1]).is_some_and(|what| what.contains("9500001 bytes")));
+        assert!(refused(&vec![0; BINARY_LIMIT + 1]).is_some_and(|what| what.contains("13500001 bytes")));
     }
 
     /// Goal: C without a stack protector is refused, and so is no C at all. Method: folders as cargo makes
