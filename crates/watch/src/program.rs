@@ -52,6 +52,9 @@ const OTHER_PROCESSORS: &[&str] = if cfg!(target_arch = "x86_64") {
     ]
 };
 
+/// Why a tracepoint is not counted, mostly.
+const NOT_THERE: &str = "this kernel does not have it";
+
 /// A tracepoint that is not counted, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -220,10 +223,15 @@ fn turn(name: &str) -> u8 {
 
 /// Whether this process may not, whatever the program.
 fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
+    has_code(error, rustix::io::Errno::PERM)
+}
+
+/// Whether an error, or what caused it, is this one of the system.
+fn has_code(error: &(dyn std::error::Error + 'static), sought: rustix::io::Errno) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
         let code = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
-        if code == Some(rustix::io::Errno::PERM.raw_os_error()) {
+        if code == Some(sought.raw_os_error()) {
             return true;
         }
         cause = error.source();
@@ -233,7 +241,9 @@ fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
 
 fn why(error: &ProgramError) -> String {
     match error {
-        ProgramError::Btf(_) => "this kernel does not have it".to_owned(),
+        ProgramError::Btf(_) => NOT_THERE.to_owned(),
+        // A raw tracepoint, which is not looked up in the kernel's types.
+        error if has_code(error, rustix::io::Errno::NOENT) => NOT_THERE.to_owned(),
         // The whole of what the verifier said is long; its end says what it refused.
         ProgramError::LoadError { io_error, verifier_log } => {
             let log = verifier_log.to_string();
