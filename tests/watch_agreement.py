@@ -267,22 +267,27 @@ def recorded_counts(lines, others):
 def compare(cpus, script, others, kernel, recorded, losses, cpu_seconds):
     begin, end = others.moments[0][0], others.moments[-1][0]
     rows = Rows(end - begin)
+    # Interrupts from other CPUs come in bursts, of which a short run has some at its edges.
+    share = 0.01 if end - begin >= 60 else 0.1
     for cpu in cpus:
         for kind in KINDS if script.moments else ():
             counts = [of.between(begin, end, (cpu, kind)) for of in (others, script)]
             rows.add(cpu, kind, *counts, ("bpftrace", 0.001, 2))
-        first, last = kernel.moments[0][0], kernel.moments[-1][0]
+        # At lines of the watch: the kernel's counts between them are known ten times a second.
+        known = (kernel.moments[0][0] + ROOM, kernel.moments[-1][0] - ROOM)
+        within = [at for at, _ in others.moments if known[0] <= at <= known[1]]
+        first, last = within[0], within[-1]
         for kind, lines in LINES.items():
             ours = sum(others.between(first, last, (cpu, part)) for part in kind.split(" + "))
             theirs = sum(kernel.between(first, last, (cpu, line)) for line in lines)
-            rows.add(cpu, kind, ours, theirs, ("/proc/interrupts", 0.01, 2))
+            rows.add(cpu, kind, ours, theirs, ("/proc/interrupts", share, 2))
     first, last, counts, is_whole = recorded
     if not is_whole:
         print("tasks are not compared with the recording: this kernel records no switch from an idle CPU")
     for cpu in cpus:
         for kind in (*TIMERS[2:], "softirq", "device", *PROCESSOR, "work", *(["task"] if is_whole else [])):
             ours = others.between(first, last, (cpu, kind))
-            rows.add(cpu, kind, ours, counts.get((cpu, kind), 0), ("a recording", 0.001, 0.1))
+            rows.add(cpu, kind, ours, counts.get((cpu, kind), 0), ("a recording", 0.001, 0.2))
     share = cpu_seconds / (end - begin)
     print(f"watch: {end - begin:.1f} s, losses {losses[-1]}, CPU time {share:.3%} of one core")
     return rows.verdict()
