@@ -61,7 +61,7 @@ const NOT_THERE: &str = "this kernel does not have it";
 pub struct LeftOut {
     /// Its name: `ipi_send_cpu`.
     pub tracepoint: String,
-    /// A sentence, with what is missing without it.
+    /// In words.
     pub why: String,
 }
 

@@ -10,6 +10,7 @@ use quietcore_core::{CpuSet, Nanos};
 use quietcore_explain::Threshold;
 use quietcore_trace::Question;
 use quietcore_trace::live::BUFFER_KIB_MAX;
+use quietcore_watch::WatchRequest;
 use std::path::PathBuf;
 use std::time::Duration;
 pub(crate) use value::MetricsPlace;
@@ -311,7 +312,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) top: u16,
     /// So many different things are told apart on a CPU in ten seconds; 496 bytes of the kernel's memory each
-    #[arg(long, value_name = "COUNT", default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(64..=65_536))]
+    #[arg(long, value_name = "COUNT", default_value_t = WatchRequest::ROWS_EACH, value_parser = clap::value_parser!(u32).range(64..=65_536))]
     pub(crate) rows: u32,
     /// Print a line of JSON at each interval instead of the table (docs/reference/watch.md)
     #[arg(long)]

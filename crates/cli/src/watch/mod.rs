@@ -73,7 +73,7 @@ fn metrics_sink(place: &MetricsPlace) -> Result<MetricsSink, CliError> {
     match place {
         MetricsPlace::Port(address) => MetricsServer::bind(*address).map(MetricsSink::Server),
         MetricsPlace::File(path) => {
-            // It is there from the beginning, as it could be written.
+            // A place that cannot be written is refused before anything is done to the kernel.
             let file = AtomicFile::create(path, OutputContent::Live)?;
             drop(file);
             Ok(MetricsSink::File(path.clone()))
