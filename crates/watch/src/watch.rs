@@ -20,6 +20,9 @@ use std::time::Instant;
 /// What the kernel names where the receiver of an interrupt is to call what was queued for it.
 const CALLS_A_QUEUE: &str = "generic_smp_call_function_single_interrupt";
 
+/// The names of devices' handlers, by the numbers of their interrupts.
+type Handlers = HashMap<u32, FixedName>;
+
 /// What to watch.
 #[derive(Clone, Debug)]
 pub struct WatchRequest {
@@ -142,9 +145,10 @@ impl Watch {
     #[must_use]
     pub fn report(&mut self) -> WatchReport {
         self.look_names_up();
+        let handlers = self.handlers();
         let (totals, merged) = self.rows.totals();
         let mut rows: Vec<WatchedRow> =
-            totals.map(|((cpu, key), totals)| self.row(*cpu, key, totals)).collect();
+            totals.map(|((cpu, key), totals)| self.row(*cpu, key, totals, &handlers)).collect();
         rows.sort_by(|one, two| one.identity().cmp(&two.identity()));
         // Different addresses and groups may have the same names.
         rows.dedup_by(|next, kept| {
@@ -188,7 +192,7 @@ impl Watch {
         cgroups.look_up();
     }
 
-    fn row(&self, cpu: CpuId, key: &RowKey, totals: &Totals) -> WatchedRow {
+    fn row(&self, cpu: CpuId, key: &RowKey, totals: &Totals, handlers: &Handlers) -> WatchedRow {
         let frames = totals.stack.and_then(|stack| self.stacks.get(&stack));
         let frames = frames.into_iter().flatten().map(|frame| self.symbols.function(*frame));
         let stack = frames.skip_while(|function| is_of_the_watch(function)).collect();
@@ -198,7 +202,7 @@ impl Watch {
             source,
             name: self.thing(&key.thing),
             is_of_kernel: source != DisturbanceSource::Task || number == 1,
-            cause: key.cause.as_ref().map(|cause| self.cause(cause)),
+            cause: key.cause.as_ref().map(|cause| self.cause(cause, handlers)),
             count: totals.count,
             ended: totals.buckets.iter().sum(),
             total: Nanos(totals.own_ns),
@@ -227,19 +231,22 @@ impl Watch {
         }
     }
 
-    /// The name of a device's handler, as watched CPUs know it.
-    fn handler(&self, source: DisturbanceSource, number: u32) -> FixedName {
-        let is_it = |key: &RowKey| key.thing.source == source && key.thing.number == number;
-        let mut of_device =
-            self.rows.totals().0.filter(|((_, key), _)| source == DisturbanceSource::Device && is_it(key));
-        of_device.next().map_or(FixedName::NONE, |((_, key), _)| key.thing.name)
+    /// The names of devices' handlers, as watched CPUs know them.
+    fn handlers(&self) -> Handlers {
+        let things = self.rows.totals().0.map(|((_, key), _)| key.thing);
+        let of_devices = things.filter(|thing| thing.source == DisturbanceSource::Device);
+        of_devices.map(|thing| (thing.number, thing.name)).collect()
     }
 
-    fn cause(&self, cause: &RowCause) -> WatchedCause {
+    fn cause(&self, cause: &RowCause, handlers: &Handlers) -> WatchedCause {
         let RowCause { how, cpu, source, number, function, called, cgroup, task } = *cause;
         let name = match source {
             DisturbanceSource::Task => task.text(),
-            _ => self.thing(&Thing { source, number, function, name: self.handler(source, number) }),
+            DisturbanceSource::Device => {
+                let name = handlers.get(&number).copied().unwrap_or(FixedName::NONE);
+                self.thing(&Thing { source, number, function, name })
+            }
+            _ => self.thing(&Thing { source, number, function, name: FixedName::NONE }),
         };
         let owner = self.cgroups.owner(cgroup).cloned();
         WatchedCause {

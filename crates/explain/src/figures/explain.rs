@@ -7,6 +7,7 @@ use super::idle::IdleCounts;
 use super::interruptions::{CallbackOf, Gap, InterruptionCounts, RecordedMoment};
 use super::interrupts::SoftirqCounts;
 use super::noise::NoiseCounts;
+use super::switches::SwitchChain;
 use super::timers::{TimerCounts, TimerExpiry};
 use quietcore_core::{CpuSet, Nanos};
 use quietcore_trace::{
@@ -76,6 +77,7 @@ pub struct Explain {
     pub(super) interruptions: InterruptionCounts,
     pub(super) noise: NoiseCounts,
     pub(super) idle: IdleCounts,
+    pub(super) switches: SwitchChain,
     pub(super) first_at: Option<Nanos>,
     pub(super) last_at: Nanos,
     /// One more than the highest CPU that an event happened on.
@@ -96,6 +98,7 @@ impl Explain {
                 .with_gap(options.gap),
             noise: NoiseCounts::default(),
             idle: IdleCounts::default(),
+            switches: SwitchChain::default(),
             names: NameTable::new(),
             kinds: KindCounts::default(),
             first_at: None,
@@ -122,6 +125,7 @@ impl Explain {
             self.hrtimers.forget(record);
             self.interruptions.forget(record);
             self.idle.forget(record.cpu);
+            self.switches.forget(record.cpu);
             return;
         }
         self.first_at = Some(self.first_at.map_or(record.at, |first| first.min(record.at)));
@@ -158,6 +162,7 @@ impl Explain {
             }
             Event::SchedSwitch { previous, next, .. } => {
                 self.interrupts.take_switch(record.at, previous.pid, next.pid);
+                self.switches.take(record.cpu, previous.pid, next.pid);
             }
             Event::Noise { .. } => self.noise.take(record, &mut self.names),
             Event::CpuIdle { cpu, state } => self.idle.take(record.at, *cpu, *state),

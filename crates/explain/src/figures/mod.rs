@@ -17,6 +17,7 @@ mod noise;
 mod report;
 mod side;
 mod summary;
+mod switches;
 mod timers;
 mod took;
 
