@@ -321,6 +321,29 @@ if command -v python3 >/dev/null; then
     tc qdisc add dev eth1 root netem delay 1ms loss 1% duplicate 1% reorder 5% 50%
     check "also if packets are lost, doubled and reordered" stream 10.77.0.2
     tc qdisc del dev eth1 root
+    # More than is read meanwhile: what a discipline never saw is told, and the sum is what was sent.
+    counted() { # of one discipline: sent, dropped by it, and lost ahead of it
+        tc -s qdisc show dev eth1 | sed -nE \
+            's/.* ([0-9]+) pkt \(dropped ([0-9]+),.*/\1 \2/p; s/.*overload ([0-9]+) pkt.*/\1/p' | tr '\n' ' '
+    }
+    flood() { # whether all of it is counted; that of the kernel's own, of neighbours, is some packets more
+        tc qdisc replace dev eth1 root pfifo limit 100
+        in_a python3 -c '
+import socket
+flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(300000):
+    flood.sendto(bytes(100), ("10.77.0.2", 9))
+'
+        for _ in $(seq 100); do
+            read -r went dropped lost < <(counted)
+            sum=$((went + dropped + ${lost:-0}))
+            [ "$sum" -lt 300000 ] || break
+            sleep 0.1
+        done
+        echo "      $went went, $dropped were dropped, ${lost:-0} lost ahead of the queue"
+        [ "$sum" -ge 300000 ] && [ "$sum" -le 300100 ] && [ "${lost:-0}" -gt 0 ]
+    }
+    check "of a flood every packet is counted" flood
 else
     left_out "python3"
 fi

@@ -1,6 +1,7 @@
 //! A device: its queues, and which CPU sends through which of them.
 
 use super::driver::Driver;
+use super::losses::SystemLosses;
 use super::network::Network;
 use super::options::{DeviceError, DeviceOptions};
 use super::queue::{DeviceQueue, QueuePlace, Sharing};
@@ -18,6 +19,7 @@ pub struct Device<P> {
     queues: Vec<Arc<DeviceQueue<P>>>,
     /// By index of the CPU: its queues.
     of_cpu: Vec<Vec<usize>>,
+    losses_ahead: Option<Arc<SystemLosses>>,
 }
 
 impl<P> Debug for Device<P> {
@@ -38,7 +40,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         options: DeviceOptions,
         driver: impl Driver<P>,
     ) -> Result<Self, DeviceError> {
-        let DeviceOptions { queues: count, map, watchdog: stays, memory_max } = options;
+        let DeviceOptions { queues: count, map, watchdog: stays, memory_max, losses_ahead } = options;
         let lanes = machine.lanes();
         if count == 0 {
             return Err(DeviceError::NoQueues);
@@ -68,7 +70,8 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
             queue.watch();
             queue
         };
-        Ok(Self { machine, queues: homes.into_iter().enumerate().map(queue).collect(), of_cpu })
+        let queues = homes.into_iter().enumerate().map(queue).collect();
+        Ok(Self { machine, queues, of_cpu, losses_ahead })
     }
 
     /// How many queues it has.
@@ -198,6 +201,15 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     #[must_use]
     pub fn statistics(&self, queue: usize) -> QueueStatistics {
         self.queues[queue].statistics()
+    }
+
+    /// How many packets the system dropped before the device saw them, as the ring of the interface or the
+    /// buffer of the socket that they come in at was full: no queue and no discipline has counted them. 0 or
+    /// more of a [`Wire`](crate::tun::Wire)'s devices and a [`Relay`](crate::Relay)'s; `None` of others, and
+    /// where the kernel does not say. Cost: a file of `/proc` is read.
+    #[must_use]
+    pub fn lost_ahead(&self) -> Option<u64> {
+        self.losses_ahead.as_ref().and_then(|losses| losses.count())
     }
 }
 

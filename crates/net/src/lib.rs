@@ -47,6 +47,7 @@ mod device;
 mod driver;
 #[cfg(feature = "instance")]
 pub mod instance;
+mod losses;
 mod memory;
 mod network;
 mod options;

@@ -1,7 +1,9 @@
 //! Settings of a device, and why there is no device.
 
+use super::losses::SystemLosses;
 use core::fmt;
 use quietcore_live::CpuSet;
+use std::sync::Arc;
 
 /// Whether a queue's watchdog stays with the CPU that arms it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,13 +25,14 @@ pub struct DeviceOptions {
     pub(super) map: Option<Vec<CpuSet>>,
     pub(super) watchdog: Watchdog,
     pub(super) memory_max: u64,
+    pub(super) losses_ahead: Option<Arc<SystemLosses>>,
 }
 
 impl DeviceOptions {
     /// A device with so many transmit queues, dealt out to the lanes in turns.
     #[must_use]
     pub const fn new(queues: usize) -> Self {
-        Self { queues, map: None, watchdog: Watchdog::Pinned, memory_max: MEMORY_MAX }
+        Self { queues, map: None, watchdog: Watchdog::Pinned, memory_max: MEMORY_MAX, losses_ahead: None }
     }
 
     /// XPS: the CPUs of each queue, as in the files `xps_cpus`. A CPU of several queues sends through the one
@@ -53,6 +56,11 @@ impl DeviceOptions {
     pub const fn memory_max(mut self, bytes: u64) -> Self {
         self.memory_max = bytes;
         self
+    }
+
+    /// What the system lost before the device sees it.
+    pub(super) fn losses_ahead(self, losses: Option<Arc<SystemLosses>>) -> Self {
+        Self { losses_ahead: losses, ..self }
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 use common::{PATIENCE, lanes};
 use proptest::prelude::*;
 use quietcore::net::{
-    DeviceError, Network, Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics,
+    Control, DeviceError, Network, Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics,
 };
 use quietcore::qdisc::tc::FieldMatch;
 use quietcore::qdisc::{
@@ -16,6 +16,7 @@ use quietcore_testing::left_out;
 use std::error::Error;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -449,4 +450,39 @@ fn ways_belong_to_the_first_lanes() {
         drop(bench);
         shared.1.shutdown();
     }
+}
+
+/// Goal: under overload every datagram is counted: what the relay did not receive the system lost ahead of
+/// it, and says so. Method: more datagrams than are read meanwhile, until the sums are equal.
+#[test]
+fn what_is_lost_ahead_of_the_relay_is_counted() {
+    let (network, machine) = start();
+    let bench = Bench::new(&(network, machine));
+    let control = Control::new(machine, 1);
+    control.add_device("a", Arc::clone(bench.relay.device(RelaySide::A))).expect("the first of its name");
+    let shown = |line: &str| control.execute_line(line).expect("it is right").to_string();
+    assert!(!shown("tc -s qdisc show dev a").contains("overload"));
+    let lost = || bench.relay.device(RelaySide::A).lost_ahead().expect("there is a /proc");
+    assert_eq!(lost(), 0);
+    let mut sent = 0;
+    while lost() == 0 && sent < 2_000_000 {
+        for _ in 0..20_000 {
+            bench.send(RelaySide::A, &[7; 1_400]);
+            sent += 1;
+        }
+    }
+    assert!(lost() > 0, "{sent} datagrams were read as fast as they came");
+    bench.wait(RelaySide::A, |statistics| statistics.received + lost() == sent);
+    let device = bench.relay.device(RelaySide::A);
+    let queue = || device.statistics(0);
+    let counted = |of: &RelayStatistics| {
+        let statistics = queue();
+        of.received == statistics.qdisc.sent_packets + statistics.qdisc.dropped + statistics.over_memory
+    };
+    bench.wait(RelaySide::A, counted);
+    let told = format!("overload {} pkt lost ahead of the queues", lost());
+    assert!(shown("tc -s qdisc show dev a").contains(&told));
+    assert!(!shown("tc qdisc show dev a").contains("overload"));
+    let other = bench.relay.device(RelaySide::B).lost_ahead();
+    assert_eq!(other, Some(0), "nothing came in there");
 }

@@ -3,6 +3,7 @@
 use super::killer::{Killer, Mutant, Suite};
 
 const NETEM: &str = "crates/qdisc/src/netem/mod.rs";
+const LOSSES: &str = "crates/net/src/losses.rs";
 const TX_QUEUE: &str = "crates/qdisc/src/tx_queue.rs";
 
 /// Any test of a discipline.
@@ -80,5 +81,21 @@ pub(super) const PACKETS: &[Mutant] = &[
         right: "options.pinned() } else { options }",
         wrong: "options } else { options }",
         killers: &[Killer::Test(Suite::Devices, "a_pinned_watchdog_is_not_pulled")],
+    },
+    Mutant {
+        name: "losses-of-another-column",
+        rule: "what an interface lost is what it did not send, not what it sent wrongly",
+        file: LOSSES,
+        right: "const BEFORE_UNSENT: usize = 11;",
+        wrong: "const BEFORE_UNSENT: usize = 10;",
+        killers: &[Killer::Test(Suite::DeviceUnits, "losses::tests::counts_are_found_in_their_lines")],
+    },
+    Mutant {
+        name: "losses-of-another-socket",
+        rule: "what a socket lost is its own",
+        file: LOSSES,
+        right: "is_own.then(|| dropped.parse().ok()).flatten()",
+        wrong: "(is_own || inode > 0).then(|| dropped.parse().ok()).flatten()",
+        killers: &[Killer::Test(Suite::DeviceUnits, "losses::tests::counts_are_found_in_their_lines")],
     },
 ];

@@ -1,5 +1,6 @@
 //! What the queues of an instance did, as text and as JSON.
 
+use crate::output::say;
 use crate::text::Page;
 use quietcore_core::CpuSet;
 use quietcore_net::QueueStatistics;
@@ -17,6 +18,8 @@ pub(crate) struct Figures {
 #[derive(Debug, Serialize)]
 pub(crate) struct DeviceFigures {
     pub(crate) device: String,
+    /// Packets that the system dropped before any queue saw them; `null` if it does not say.
+    pub(crate) lost_ahead: Option<u64>,
     pub(crate) queues: Vec<QueueFigures>,
 }
 
@@ -43,6 +46,20 @@ pub(crate) struct QueueFigures {
     locked: u64,
     lock_contended: u64,
     lock_waited_ns: u64,
+}
+
+impl DeviceFigures {
+    /// Why the figures are not all that there was.
+    pub(crate) fn warning(&self) -> Option<String> {
+        match self.lost_ahead {
+            Some(0) => None,
+            Some(lost) => Some(format!(
+                "overload: {lost} more packets were lost before any queue saw them, as they came faster than \
+                 they were read"
+            )),
+            None => Some("what the system lost before any queue saw it is not known".to_owned()),
+        }
+    }
 }
 
 impl QueueFigures {
@@ -89,6 +106,15 @@ const HEAD: [&str; 9] =
     ["queue", "CPUs", "sent", "dropped", "refused", "out at home", "elsewhere", "lock waits", "waited"];
 
 impl Figures {
+    /// To standard error, of figures that a program reads.
+    pub(crate) fn warn(&self) {
+        for device in &self.devices {
+            if let Some(warning) = device.warning() {
+                say(&format!("{}: {warning}", device.device));
+            }
+        }
+    }
+
     pub(crate) fn show(&self, page: &mut Page) {
         for device in &self.devices {
             page.heading(&format!("{} of {}", device.device, self.name));
@@ -110,6 +136,9 @@ impl Figures {
                 page.line(&format!(
                     "  queue {queue} held as much as --memory lets it: {over_memory} more packets dropped"
                 ));
+            }
+            if let Some(warning) = device.warning() {
+                page.line(&format!("  {warning}"));
             }
         }
     }
@@ -139,7 +168,7 @@ mod tests {
             QueueFigures::new(1, &"4-7".parse().unwrap(), 0, &QueueStatistics::default()),
             QueueFigures::new(2, &"8".parse().unwrap(), 0, &full),
         ];
-        let devices = vec![DeviceFigures { device: "eth1".to_owned(), queues }];
+        let devices = vec![DeviceFigures { device: "eth1".to_owned(), lost_ahead: Some(152_316), queues }];
         Figures { schema: 1, name: "qc".to_owned(), devices }
     }
 

@@ -151,6 +151,7 @@ pub(crate) fn run(args: &RelayArgs) -> Result<CommandOutcome, CliError> {
     }
     let figures = running.figures();
     if args.json {
+        figures.figures.warn();
         output::print_json(&figures)?;
     } else {
         output::print(&figures.text(Page::for_stdout()))?;
@@ -209,7 +210,11 @@ end:             Ctrl-C\n",
             let device = relay.device(SIDES[at]);
             let home = [device.home(0)].into_iter().collect();
             let queue = QueueFigures::new(0, &home, unsent[at], &device.statistics(0));
-            DeviceFigures { device: self.args.dev[at].clone(), queues: vec![queue] }
+            DeviceFigures {
+                device: self.args.dev[at].clone(),
+                lost_ahead: device.lost_ahead(),
+                queues: vec![queue],
+            }
         };
         let name = self.args.name.to_string();
         let figures = Figures { schema: 1, name, devices: [0, 1].map(device).into() };

@@ -258,7 +258,8 @@ impl Running<'_> {
         };
         let of_device = |direction: &Direction| {
             let queues = (0..direction.device().queues()).map(|queue| of_queue(direction, queue)).collect();
-            DeviceFigures { device: direction.name().to_owned(), queues }
+            let lost_ahead = direction.device().lost_ahead();
+            DeviceFigures { device: direction.name().to_owned(), lost_ahead, queues }
         };
         let devices = self.instance.directions().iter().map(of_device).collect();
         Figures { schema: 1, name: self.args.name.to_string(), devices }
@@ -268,6 +269,7 @@ impl Running<'_> {
     fn print_figures(&self) -> Result<(), CliError> {
         let figures = self.figures();
         let text = if self.args.json {
+            figures.warn();
             output::json(&figures)?
         } else {
             let mut page = if self.args.command.is_empty() { Page::for_stdout() } else { Page::plain() };

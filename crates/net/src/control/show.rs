@@ -67,8 +67,14 @@ impl<P: Packet + Debug + Send> ControlState<P> {
     }
 }
 
+/// What `-s` says where packets never reached the discipline.
+fn overload(lost: u64) -> String {
+    format!("overload {lost} pkt lost ahead of the queues, and not counted above")
+}
+
 impl<P: Packet + Debug + Send> DeviceEntry<P> {
     fn show_qdiscs(&self, device: &str, shown: ShowOptions, reports: &mut Vec<QdiscReport>) {
+        let first = reports.len();
         let queues = match &self.root {
             DeviceRoot::Mq { handle, estimate } => {
                 reports.push(QdiscReport {
@@ -102,6 +108,10 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
                 root.statistics = statistics.qdisc;
                 root.queue = Some(QueueReport { number, statistics });
             }
+        }
+        let lost = self.device.lost_ahead().filter(|lost| *lost > 0);
+        if let (Some(lost), Some(root)) = (lost, reports.get_mut(first)) {
+            root.notes.push(overload(lost));
         }
     }
 

@@ -21,7 +21,7 @@ use quietcore_live::{
 };
 
 /// Packets that the kernel keeps for us between two looks; more are dropped by the kernel.
-const KERNEL_RING: u32 = 5000;
+const KERNEL_RING: u32 = 16_384;
 
 /// What a [`TunInstance`] has.
 #[derive(Clone, Debug)]

@@ -26,6 +26,7 @@ mod port;
 pub use options::{RelayEnd, RelayError, RelayOptions};
 
 use super::device::Device;
+use super::losses::SystemLosses;
 use super::network::Network;
 use super::options::DeviceOptions;
 use super::receive::Receiver;
@@ -138,6 +139,8 @@ impl Relay {
             let home = lanes().nth(from).into_iter().collect();
             let queue = DeviceOptions::new(1).watchdog(options.watchdog);
             let queue = options.memory_max.map_or(queue.clone(), |bytes| queue.memory_max(bytes));
+            let losses = SystemLosses::of_socket(&ports[from].of_peer).ok().map(Arc::new);
+            let queue = queue.losses_ahead(losses);
             let queue =
                 if machine.lanes().first().is_some() { queue.transmit_map(vec![home]) } else { queue };
             let socket = ports[to].of_peer.try_clone();

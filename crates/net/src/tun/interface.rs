@@ -2,14 +2,18 @@
 
 use super::coalesce::Offload;
 use super::system;
+use crate::losses::SystemLosses;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// A TUN interface, with a descriptor for each queue. A drop of the last descriptor removes it.
 pub struct TunInterface {
     pub(super) queues: Vec<OwnedFd>,
     pub(super) offload: Offload,
     pub(super) link_header: u16,
+    /// Nothing where there is no `/proc`.
+    pub(super) losses: Option<Arc<SystemLosses>>,
 }
 
 impl core::fmt::Debug for TunInterface {
@@ -26,7 +30,9 @@ impl TunInterface {
     /// What the system said: this needs `CAP_NET_ADMIN` and `/dev/net/tun`.
     pub fn open(name: &str, queues: usize, offload: Offload) -> io::Result<Self> {
         let all = (0..queues).map(|_| system::open_tun_queue(name, offload));
-        Ok(Self { queues: all.collect::<Result<_, _>>()?, offload, link_header: 0 })
+        let queues = all.collect::<Result<_, _>>()?;
+        let losses = SystemLosses::of_interface(name).ok().map(Arc::new);
+        Ok(Self { queues, offload, link_header: 0, losses })
     }
 
     /// Disciplines count so many bytes for each packet besides its own: 14 for the header of Ethernet.

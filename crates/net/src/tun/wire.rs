@@ -150,7 +150,7 @@ impl Parts<'_> {
         let exits = TunExits { queues: exits.collect::<Result<_, _>>()?, epoll: Arc::clone(self.epoll) };
         let exits = Arc::new(exits);
         let options = DeviceOptions::new(queues).transmit_map(transmit_map.clone()).watchdog(*watchdog);
-        let options = options.memory_max(*memory_max);
+        let options = options.memory_max(*memory_max).losses_ahead(sides[side].1.losses.clone());
         let device = Device::new(self.network, self.machine, options, TunDriver(Arc::clone(&exits)))?;
         Ok(Direction { name: sides[side].0.clone(), device: Arc::new(device), exits })
     }
