@@ -202,6 +202,12 @@ typedef struct qc_run {
 typedef void (*qc_timer_fn)(void *argument, const struct qc_run *run);
 
 /**
+ * What qc_machine_cancel_timers() tells of a timer that it has taken out. No lock of the library is held;
+ * all functions of this header may be called in it. It must not unwind.
+ */
+typedef void (*qc_cancelled_fn)(void *argument, struct qc_timer *timer);
+
+/**
  * What a machine has counted since it was started.
  */
 typedef struct qc_stats {
@@ -288,8 +294,8 @@ typedef struct qc_stats {
 #define QC_ERROR_SIZE -7
 
 /**
- * A timer was not initialised where it is, or a CPU was not claimed, or does not block, as the call asks
- * for.
+ * A timer was not initialised where it is or never had periods, or a CPU was not claimed, or does not block,
+ * as the call asks for.
  */
 #define QC_ERROR_STATE -77
 
@@ -431,6 +437,17 @@ qc_result qc_timer_init_exact(struct qc_timer *timer,
                               uint64_t slack);
 
 /**
+ * Cancels the timer as qc_timer_cancel() does, and lets it call `function` with `argument` from now on; the
+ * next arm is for these. Returns 1 when it was pending, else 0. In its own callback, too: that run goes on
+ * with the argument that it got. Any thread; when other threads arm the timer at the same time, a run has
+ * either the function and the argument from before or these. Cost: two locks.
+ *
+ * Errors, and it goes on to call what it called before: QC_ERROR_BUSY when a run of it is under way, unless
+ * this is called in it: it is cancelled all the same; QC_ERROR_SHUT_DOWN and QC_ERROR_FORKED.
+ */
+qc_result qc_timer_set_function(struct qc_timer *timer, qc_timer_fn function, void *argument);
+
+/**
  * Arms the timer for the moment `at`, in ns on the machine's clock (qc_machine_now()); a moment that is over
  * is due at once. Ends its periods. Returns 1 when it was pending before, else 0. Any thread, also in a
  * callback. Cost: a lock.
@@ -479,6 +496,16 @@ qc_result qc_timer_arm_periodic(struct qc_timer *timer, uint64_t first, uint64_t
  * Errors: those of qc_timer_arm_on().
  */
 qc_result qc_timer_arm_periodic_on(struct qc_timer *timer, uint32_t cpu, uint64_t first, uint64_t period);
+
+/**
+ * Arms the timer for one of its periods from now, and for every period after that: those of its last
+ * qc_timer_arm_periodic(), whether they go on or were ended. For a timeout that every sign of life puts off.
+ * Also in its callback. Of a timer that was armed on a CPU the periods go on where any arm goes. Returns 1
+ * when it was pending before, else 0.
+ *
+ * Errors: QC_ERROR_STATE when it was never armed for periods: it stays as it is; those of qc_timer_arm_at().
+ */
+qc_result qc_timer_arm_again(struct qc_timer *timer);
 
 /**
  * Arms the timer for the moment `at`, unless it is pending for that moment or an earlier one. Returns 1 when
@@ -544,6 +571,28 @@ qc_result qc_timer_is_running(const struct qc_timer *timer);
  * callback got.
  */
 qc_result qc_run_release(const struct qc_run *run);
+
+/**
+ * Cancels every timer that is pending on the CPUs of `list` ("2-3"; NULL for all), and ends its periods;
+ * then calls `told` with `argument` and each of them, on this thread, unless it is NULL. Returns how many
+ * there were. A list names CPUs that timers wait on: of a timer that a lane has armed that is the lane's
+ * CPU.
+ *
+ * A run that has begun goes on and is not waited for. Its timer is not pending: it has its next period, if
+ * it has periods, and what it arms stays armed; qc_timer_cancel() ends these, too. What other threads arm
+ * during this call may be cancelled or stay; what `told` arms stays. Timers that a Rust part of the program
+ * has are counted and cancelled, too, and not told; its futures are left. Timers that are told are idle: no
+ * other thread may free one during this call.
+ *
+ * Any thread, also in a callback. NULL for `machine` is the default one. Cost: some 10 to 100 ns per timer
+ * that is pending, with the lock of its CPU's timers held; memory by their number.
+ *
+ * Errors: QC_ERROR_CPUS when the list cannot be read. In a forked child it does nothing, and returns 0.
+ */
+qc_result qc_machine_cancel_timers(struct qc_machine *machine,
+                                   const char *list,
+                                   qc_cancelled_fn told,
+                                   void *argument);
 
 /**
  * Claims the machine's CPU of this number for the calling thread and writes its address to `cpu`. From then

@@ -133,7 +133,7 @@ pub(crate) unsafe fn size_at<T>(structure: NonNull<T>, name: &str) -> Result<usi
 ///
 /// # Safety
 /// `text` is NULL or a string.
-unsafe fn cpu_list(text: *const c_char, name: &str) -> Result<Option<CpuSet>, CallFailure> {
+pub(crate) unsafe fn cpu_list(text: *const c_char, name: &str) -> Result<Option<CpuSet>, CallFailure> {
     if text.is_null() {
         return Ok(None);
     }

@@ -26,8 +26,8 @@ pub const QC_ERROR_INVALID: qc_result = -22;
 pub const QC_ERROR_ADDRESS: qc_result = -14;
 /// The size of a structure makes no sense, or it says something that this version does not know.
 pub const QC_ERROR_SIZE: qc_result = -7;
-/// A timer was not initialised where it is, or a CPU was not claimed, or does not block, as the call asks
-/// for.
+/// A timer was not initialised where it is or never had periods, or a CPU was not claimed, or does not block,
+/// as the call asks for.
 pub const QC_ERROR_STATE: qc_result = -77;
 /// A list of CPUs cannot be read, or the machine cannot be made with it.
 pub const QC_ERROR_CPUS: qc_result = -33;
@@ -125,6 +125,7 @@ impl Number for ArmError {
             Self::Forked => QC_ERROR_FORKED,
             Self::NoLane { .. } => QC_ERROR_NO_LANE,
             Self::Broken => QC_ERROR_PANIC,
+            Self::NoPeriod => QC_ERROR_STATE,
             // `ShutDown`, and whatever refuses in versions to come.
             _ => QC_ERROR_SHUT_DOWN,
         }

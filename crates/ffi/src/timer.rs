@@ -13,14 +13,16 @@ use crate::result::{
     CallFailure, QC_ERROR_ADDRESS, QC_ERROR_BUSY, QC_ERROR_INVALID, QC_ERROR_NO_LANE, QC_ERROR_STATE,
     QC_ERROR_WOULD_BLOCK, QC_OK, answer, guard, place, qc_result,
 };
+use core::cell::Cell;
 use core::ffi::{CStr, c_void};
 use core::ptr::NonNull;
 use core::slice;
 use core::time::Duration;
 use quietcore_live::{
     ArmError, CpuId, Nanos, Precision, TimerOptions,
-    timer::{CallbackTimer, Cancelled, RawTimer, Run},
+    timer::{CallbackTimer, Cancelled, RawFn, RawTimer, Run},
 };
+use std::sync::{Mutex, PoisonError};
 
 /// Late by up to an eighth of its delay: for timeouts, which are nearly always cancelled. The cheapest.
 pub const QC_TIMER_COARSE: u32 = 0;
@@ -77,8 +79,8 @@ pub struct qc_timer {
 struct State {
     /// `READY` in a timer that was initialised.
     ready: u64,
-    function: unsafe extern "C" fn(*mut c_void, *const qc_run),
-    argument: *mut c_void,
+    /// Held while it is copied or changed, and not while it is called.
+    target: Mutex<Target>,
     raw: RawTimer,
     /// What [`seal`] makes of the rest.
     seal: u64,
@@ -94,9 +96,13 @@ const _: () = assert!(size_of::<State>() <= size_of::<qc_timer>());
 const _: () = assert!(align_of::<State>() <= align_of::<qc_timer>());
 
 /// What the last word of a timer at this address must be: not what an earlier structure left there.
-fn seal(state: NonNull<State>, function: usize, argument: usize) -> u64 {
-    let words = [state.as_ptr() as usize, function, argument];
-    words.iter().fold(READY, |seal, &word| seal.rotate_left(21) ^ word as u64)
+fn seal(state: NonNull<State>) -> u64 {
+    READY.rotate_left(21) ^ state.as_ptr() as u64
+}
+
+thread_local! {
+    /// The timer whose callback this thread is in.
+    static RUNS_HERE: Cell<*const State> = const { Cell::new(core::ptr::null()) };
 }
 
 /// What can be done with an initialised timer.
@@ -105,12 +111,8 @@ fn timer_at(timer: *const qc_timer) -> Result<CallbackTimer, CallFailure> {
     let at = state.as_ptr();
     // SAFETY: the caller passes the address of a `qc_timer`, which has room for a `State`, aligned. These
     // words may be read whatever is in them.
-    let (ready, function, argument, found) = unsafe {
-        let function = (&raw const (*at).function).cast::<usize>().read();
-        let argument = (&raw const (*at).argument).cast::<usize>().read();
-        ((*at).ready, function, argument, (*at).seal)
-    };
-    if ready != READY || found != seal(state, function, argument) {
+    let (ready, found) = unsafe { ((*at).ready, (*at).seal) };
+    if ready != READY || found != seal(state) {
         let text =
             c"the timer was not initialised where it is: qc_timer_init() comes first, and no copy is one";
         return Err(CallFailure::new(QC_ERROR_STATE, text));
@@ -127,7 +129,7 @@ fn timer_at(timer: *const qc_timer) -> Result<CallbackTimer, CallFailure> {
 unsafe fn call(timer: *mut (), run: &Run<'_>) {
     let state = timer.cast::<State>();
     // SAFETY: promised by the caller; written before the timer was first armed.
-    let (function, argument) = unsafe { ((*state).function, (*state).argument) };
+    let Target { function, argument } = unsafe { target_of(&(*state).target) };
     let seen = qc_run {
         timer: timer.cast(),
         scheduled: run.scheduled().as_u64(),
@@ -137,8 +139,19 @@ unsafe fn call(timer: *mut (), run: &Run<'_>) {
         reserved: 0,
         internal: core::ptr::from_ref(run).cast(),
     };
-    // SAFETY: the caller that initialised the timer promised that the function takes its argument.
+    let outer = RUNS_HERE.replace(state);
+    // SAFETY: the caller that gave both to the timer promised that the function takes its argument.
     unsafe { function(argument, &raw const seen) };
+    RUNS_HERE.set(outer);
+}
+
+fn target_of(target: &Mutex<Target>) -> Target {
+    *target.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a raw timer with this function is a `qc_timer`, at the address that is its argument.
+pub(crate) fn is_timer(function: RawFn) -> bool {
+    function as usize == call as *const () as usize
 }
 
 fn options_of(flags: u32) -> Option<TimerOptions> {
@@ -163,9 +176,17 @@ const FLAGS: &CStr =
     QC_TIMER_DEFERRABLE";
 
 /// What a timer calls, and with what.
+#[derive(Clone, Copy)]
 struct Target {
-    function: qc_timer_fn,
+    function: unsafe extern "C" fn(*mut c_void, *const qc_run),
     argument: *mut c_void,
+}
+
+impl Target {
+    fn new(function: qc_timer_fn, argument: *mut c_void) -> Result<Self, CallFailure> {
+        let function = function.ok_or(CallFailure::new(QC_ERROR_ADDRESS, c"`function` is NULL"))?;
+        Ok(Self { function, argument })
+    }
 }
 
 /// Makes a timer at `timer`. One that is pending there stays as it is: it is in a queue of its machine, which
@@ -177,10 +198,10 @@ unsafe fn init(
     timer: *mut qc_timer,
     machine: *mut qc_machine,
     options: Option<TimerOptions>,
-    Target { function, argument }: Target,
+    target: Result<Target, CallFailure>,
 ) -> Result<qc_result, CallFailure> {
     let state = place(timer, "timer")?.cast::<State>();
-    let function = function.ok_or(CallFailure::new(QC_ERROR_ADDRESS, c"`function` is NULL"))?;
+    let target = target?;
     let options = options.ok_or(CallFailure::new(QC_ERROR_INVALID, FLAGS))?;
     if timer_at(timer).is_ok_and(|timer| timer.is_pending() && timer.machine().is_running()) {
         return Err(CallFailure::new(QC_ERROR_BUSY, c"the timer is pending: cancel it first"));
@@ -188,9 +209,8 @@ unsafe fn init(
     let machine = machine_at(machine)?;
     // SAFETY: `call` may be called with the address of an initialised timer.
     let raw = unsafe { RawTimer::new(machine, options, call, timer.cast()) };
-    let seal = seal(state, function as usize, argument as usize);
     // SAFETY: the caller promised a place, and it is large enough.
-    unsafe { state.write(State { ready: READY, function, argument, raw, seal }) };
+    unsafe { state.write(State { ready: READY, target: Mutex::new(target), raw, seal: seal(state) }) };
     Ok(QC_OK)
 }
 
@@ -208,7 +228,7 @@ pub unsafe extern "C" fn qc_timer_init(
     flags: u32,
 ) -> qc_result {
     // SAFETY: the caller passes NULL or a place for a timer.
-    guard(|| unsafe { init(timer, machine, options_of(flags), Target { function, argument }) })
+    guard(|| unsafe { init(timer, machine, options_of(flags), Target::new(function, argument)) })
 }
 
 /// The same for an exact timer that may run up to `slack` ns late, so that one wake-up serves several.
@@ -222,7 +242,38 @@ pub unsafe extern "C" fn qc_timer_init_exact(
 ) -> qc_result {
     let options = TimerOptions::new().precision(Precision::Exact).slack(Duration::from_nanos(slack));
     // SAFETY: the caller passes NULL or a place for a timer.
-    guard(|| unsafe { init(timer, machine, Some(options), Target { function, argument }) })
+    guard(|| unsafe { init(timer, machine, Some(options), Target::new(function, argument)) })
+}
+
+/// Cancels the timer as qc_timer_cancel() does, and lets it call `function` with `argument` from now on; the
+/// next arm is for these. Returns 1 when it was pending, else 0. In its own callback, too: that run goes on
+/// with the argument that it got. Any thread; when other threads arm the timer at the same time, a run has
+/// either the function and the argument from before or these. Cost: two locks.
+///
+/// Errors, and it goes on to call what it called before: QC_ERROR_BUSY when a run of it is under way, unless
+/// this is called in it: it is cancelled all the same; QC_ERROR_SHUT_DOWN and QC_ERROR_FORKED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_set_function(
+    timer: *mut qc_timer,
+    function: qc_timer_fn,
+    argument: *mut c_void,
+) -> qc_result {
+    guard(|| {
+        let known = timer_at(timer)?;
+        let target = Target::new(function, argument)?;
+        // In a forked child a thread that there is not may hold the lock.
+        known.machine().check_alive()?;
+        let state = timer.cast::<State>();
+        let was_pending = if core::ptr::eq(RUNS_HERE.get(), state) {
+            known.cancel()
+        } else {
+            idle(&known)? == Cancelled::WasPending
+        };
+        // SAFETY: it was initialised there, and the caller keeps it, as the header says.
+        let calls = unsafe { &(*state).target };
+        *calls.lock().unwrap_or_else(PoisonError::into_inner) = target;
+        Ok(answer(was_pending))
+    })
 }
 
 /// An arm in the numbers of C.
@@ -335,6 +386,17 @@ pub unsafe extern "C" fn qc_timer_arm_periodic_on(
     })
 }
 
+/// Arms the timer for one of its periods from now, and for every period after that: those of its last
+/// qc_timer_arm_periodic(), whether they go on or were ended. For a timeout that every sign of life puts off.
+/// Also in its callback. Of a timer that was armed on a CPU the periods go on where any arm goes. Returns 1
+/// when it was pending before, else 0.
+///
+/// Errors: QC_ERROR_STATE when it was never armed for periods: it stays as it is; those of qc_timer_arm_at().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qc_timer_arm_again(timer: *mut qc_timer) -> qc_result {
+    arm(timer, CallbackTimer::arm_again)
+}
+
 /// Arms the timer for the moment `at`, unless it is pending for that moment or an earlier one. Returns 1 when
 /// it was pending before, else 0. Errors: those of qc_timer_arm_at().
 #[unsafe(no_mangle)]
@@ -356,10 +418,15 @@ const RUNS: &CStr = c"the timer is cancelled, but a run of it goes on";
 /// is cancelled all the same. Any thread, also in a callback. Cost: a lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qc_timer_cancel(timer: *mut qc_timer) -> qc_result {
-    guard(|| match timer_at(timer)?.try_cancel() {
+    guard(|| Ok(answer(idle(&timer_at(timer)?)? == Cancelled::WasPending)))
+}
+
+/// Cancels a timer. It is idle then, or a run of it is under way, which is an error.
+fn idle(timer: &CallbackTimer) -> Result<Cancelled, CallFailure> {
+    match timer.try_cancel() {
         Cancelled::Running => Err(CallFailure::new(QC_ERROR_BUSY, RUNS)),
-        cancelled => Ok(answer(cancelled == Cancelled::WasPending)),
-    })
+        cancelled => Ok(cancelled),
+    }
 }
 
 /// Takes the timer out, ends its periods, and returns when no run of it is left: 1 when it was pending,

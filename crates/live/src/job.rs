@@ -7,7 +7,8 @@
 
 use crate::payload::{Payload, PayloadKind, WakeEntry};
 use crate::stall::RunningCode;
-use crate::timer::DueCallback;
+use crate::timer::{DueCallback, EndedPeriods, RawTimer};
+use core::ptr::NonNull;
 use core::task::Waker;
 use quietcore_core::{TimerKind, TimerName, TimerRef};
 
@@ -34,14 +35,29 @@ impl Job {
 
     /// What a timer that is pending will run; of futures only that they are. Under the lock of its base.
     pub(crate) fn of_pending(payload: Payload, name: TimerName<Payload>) -> RunningCode {
-        let address = match (payload.kind(), name) {
-            (PayloadKind::Wake, _) => return RunningCode::WAKERS,
-            (_, TimerName::Timer(timer)) => timer.as_ptr().cast(),
-            (_, TimerName::Exact(timer)) => timer.as_ptr().cast(),
-            (_, TimerName::Id(_) | TimerName::ExactId(_)) => unreachable!("see `take`"),
-        };
+        match Self::callback(payload, name) {
+            // SAFETY: as in `of`.
+            Some(address) => unsafe { DueCallback::pending(address, payload.kind()) },
+            None => RunningCode::WAKERS,
+        }
+    }
+
+    /// Ends the periods of a callback that is pending, to take it out; `None` of what is no callback. Under
+    /// the lock of its base.
+    pub(crate) fn end_periods(payload: Payload, name: TimerName<Payload>) -> Option<EndedPeriods> {
+        let address = Self::callback(payload, name)?;
         // SAFETY: as in `of`.
-        unsafe { DueCallback::pending(address, payload.kind()) }
+        Some(unsafe { DueCallback::end_periods(address, payload.kind()) })
+    }
+
+    /// Where the timer is, if a callback is called when it expires.
+    fn callback(payload: Payload, name: TimerName<Payload>) -> Option<NonNull<RawTimer>> {
+        match (payload.kind(), name) {
+            (PayloadKind::Wake, _) => None,
+            (_, TimerName::Timer(timer)) => Some(timer.as_ptr().cast()),
+            (_, TimerName::Exact(timer)) => Some(timer.as_ptr().cast()),
+            (_, TimerName::Id(_) | TimerName::ExactId(_)) => unreachable!("see `take`"),
+        }
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use super::killer::{Killer, Mutant, Suite};
 
 const TIMER: &str = "crates/ffi/src/timer.rs";
+const TIMERS: &str = "crates/ffi/src/timers.rs";
 const CPU: &str = "crates/ffi/src/cpu.rs";
 const STATS: &str = "crates/ffi/src/stats.rs";
 
@@ -53,7 +54,35 @@ pub(super) const C_ABI: &[Mutant] = &[
         "cancelling what runs says so",
         TIMER,
         "Cancelled::Running => Err(CallFailure::new(QC_ERROR_BUSY, RUNS))",
-        "Cancelled::Running => Ok(0)",
+        "Cancelled::Running => Ok(Cancelled::Idle)",
+    ),
+    mutant(
+        "function-of-what-runs",
+        "what a timer calls does not change while another thread runs it",
+        TIMER,
+        "idle(&known)? == Cancelled::WasPending",
+        "known.cancel()",
+    ),
+    mutant(
+        "no-function-in-the-callback",
+        "a callback may change what its timer calls next",
+        TIMER,
+        "let outer = RUNS_HERE.replace(state);",
+        "let outer = RUNS_HERE.replace(core::ptr::null());",
+    ),
+    mutant(
+        "cancelled-and-not-told",
+        "each timer that is cancelled with all others is told",
+        TIMERS,
+        "if is_timer(function) {",
+        "if is_timer(function) && timer.is_null() {",
+    ),
+    mutant(
+        "list-ignored",
+        "timers of CPUs that were not named stay",
+        TIMERS,
+        ".cancel_all(cpus.as_ref(), |cancelled|",
+        ".cancel_all(cpus.as_ref().filter(|_| false), |cancelled|",
     ),
     mutant(
         "pending-is-running",

@@ -548,7 +548,7 @@ impl<T: Copy> Base<T> {
     }
 
     #[inline(always)]
-    fn cancel<K: TimerKind>(&mut self, timer: TimerRef<T, K>) -> Cancelled {
+    pub(super) fn cancel<K: TimerKind>(&mut self, timer: TimerRef<T, K>) -> Cancelled {
         let word = &timer.shared().word;
         if !word.load().has(TimerWord::PENDING) {
             return Cancelled::Idle;

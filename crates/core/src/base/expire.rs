@@ -173,11 +173,11 @@ impl<T: Copy> Base<T> {
     }
 
     /// Every timer that is pending, in a queue or on a record.
-    fn for_each_pending(&self, mut each: impl FnMut(&Run<T>)) {
+    pub(super) fn for_each_pending(&self, mut each: impl FnMut(&DueTimer<T>)) {
         let mut told = 0;
         let mut tell = |due: Due<T>| {
             told += 1;
-            each(&Run::of(due, due.shared().word.load()));
+            each(&DueTimer::of(due, due.shared().word.load()));
         };
         self.runs.waiting().for_each(&mut tell);
         self.queues.for_each_pending(&mut tell);
@@ -185,7 +185,7 @@ impl<T: Copy> Base<T> {
     }
 
     /// Takes out a timer that is still pending, in a queue or on a record, and what `take` made of it.
-    fn end_pending<R>(&mut self, take: impl FnOnce(&Run<T>) -> R) -> Option<R> {
+    fn end_pending<R>(&mut self, take: impl FnOnce(&DueTimer<T>) -> R) -> Option<R> {
         assert!(self.is_closed(), "what ends in {} could be armed again", self.id);
         let Some(due) = self.runs.pop_waiting().or_else(|| self.queues.pop_pending()) else {
             self.renew();
@@ -201,9 +201,9 @@ impl<T: Copy> Base<T> {
     /// The timer is pending no more, and in no queue and on no record; what `take` made of it. Its owner may
     /// free it when this returns.
     #[inline]
-    fn let_go<R>(due: Due<T>, take: impl FnOnce(&Run<T>) -> R) -> R {
+    fn let_go<R>(due: Due<T>, take: impl FnOnce(&DueTimer<T>) -> R) -> R {
         let word = due.shared().word.load();
-        let taken = take(&Run::of(due, word));
+        let taken = take(&DueTimer::of(due, word));
         // The last access to the timer: a callback may end it; of a detached one its owner, once it sees
         // this. Model: `base::models::taken_before_it_is_idle`.
         due.shared().word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));
@@ -225,7 +225,11 @@ impl<T: Copy> Base<T> {
     }
 
     /// The next timer to run, and what `take` made of it. Without one the token is gone.
-    fn pop<R>(&mut self, token: &RunnerToken, take: impl FnOnce(&Run<T>) -> R) -> (Option<R>, ExpiryChange) {
+    fn pop<R>(
+        &mut self,
+        token: &RunnerToken,
+        take: impl FnOnce(&DueTimer<T>) -> R,
+    ) -> (Option<R>, ExpiryChange) {
         if !self.is_held_by(token) {
             return (None, ExpiryChange::default());
         }
@@ -252,7 +256,7 @@ impl<T: Copy> Base<T> {
         &mut self,
         token: &RunnerToken,
         room: u32,
-        mut take: impl FnMut(&Run<T>),
+        mut take: impl FnMut(&DueTimer<T>),
     ) -> (u32, ExpiryChange) {
         let mut taken = 0;
         if self.is_held_by(token) && !self.runs.has_ready() {
@@ -267,7 +271,7 @@ impl<T: Copy> Base<T> {
     }
 
     #[inline]
-    fn begin<R>(&mut self, due: Due<T>, runner: CpuId, take: impl FnOnce(&Run<T>) -> R) -> R {
+    fn begin<R>(&mut self, due: Due<T>, runner: CpuId, take: impl FnOnce(&DueTimer<T>) -> R) -> R {
         if !due.shared().word.load().has(TimerWord::DETACHED) {
             self.runs.begin(due.address(), runner);
         }
@@ -320,14 +324,14 @@ impl<T: Copy> Base<T> {
 }
 
 /// A run that begins: what may be known of its timer without the lock.
-struct Run<T> {
-    due: Due<T>,
-    payload: T,
+pub(super) struct DueTimer<T> {
+    pub(super) due: Due<T>,
+    pub(super) payload: T,
     number: Option<u32>,
     is_detached: bool,
 }
 
-impl<T: Copy> Run<T> {
+impl<T: Copy> DueTimer<T> {
     #[inline(always)]
     fn of(due: Due<T>, word: TimerWord) -> Self {
         let shared = due.shared();
@@ -376,14 +380,14 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         context: Context,
         mut take: impl FnMut(T, TimerName<T>, Nanos),
     ) -> (u32, ExpiryChange) {
-        let take = |run: &Run<T>| take(run.payload, self.name(run), run.due.expires(self.length));
+        let take = |run: &DueTimer<T>| take(run.payload, self.name(run), run.due.expires(self.length));
         self.lock(token.base, context.own_cpu()).pop_detached(token, room, take)
     }
 
     /// Calls `each` with every timer that is pending in the base `id`, and the moment that it is armed for,
     /// under the lock.
     pub(crate) fn for_each_pending(&self, id: BaseId, mut each: impl FnMut(T, TimerName<T>, Nanos)) {
-        let tell = |run: &Run<T>| each(run.payload, self.name(run), run.due.expires(self.length));
+        let tell = |run: &DueTimer<T>| each(run.payload, self.name(run), run.due.expires(self.length));
         self.lock(id, None).for_each_pending(tell);
     }
 
@@ -404,7 +408,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
         &self,
         token: &RunnerToken,
         take: impl FnOnce(T, TimerName<T>) -> R,
-    ) -> impl FnOnce(&Run<T>) -> (ExpiredTimer<T>, R) {
+    ) -> impl FnOnce(&DueTimer<T>) -> (ExpiredTimer<T>, R) {
         move |run| {
             let expired = ExpiredTimer {
                 address: run.due.address(),
@@ -421,7 +425,7 @@ impl<L: RawLock, T: Copy> Bases<L, T> {
     }
 
     #[inline]
-    fn name(&self, run: &Run<T>) -> TimerName<T> {
+    pub(super) fn name(&self, run: &DueTimer<T>) -> TimerName<T> {
         match (run.due, run.number) {
             (Due::Tick(_, _), Some(number)) => TimerName::Id(self.store.id(number)),
             (Due::Exact(_, _), Some(number)) => TimerName::ExactId(self.store.id(number)),

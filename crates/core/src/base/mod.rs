@@ -11,7 +11,7 @@
 //! runs.rs   what runs right now              arm.rs           arm, cancel, shut down, across bases
 //! arena.rs store.rs  timers by number        expire.rs        collect, pop, finish
 //! check.rs  W1 to W6                         transfer.rs      adoption, evacuation
-//! models.rs what is decided without a lock
+//! models.rs what is decided without a lock    cancel_all.rs    all of a base at once
 //! ```
 //!
 //! Invariants (`check.rs` asserts them; the W numbers are those of the wheel):
@@ -33,6 +33,7 @@ mod arena;
 mod arm;
 mod arm_many;
 mod bases;
+mod cancel_all;
 mod check;
 mod expire;
 #[cfg(all(test, loom))]

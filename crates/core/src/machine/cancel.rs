@@ -8,7 +8,8 @@
 
 use super::{AnyTimer, ArmRefusal, Machine};
 use crate::base::{Cancelled, TimerKind};
-use crate::{Context, Nanos, RawLock};
+use crate::{Context, CpuId, Nanos, RawLock, TimerName};
+use alloc::vec::Vec;
 
 impl<L: RawLock, T: Copy> Machine<L, T> {
     /// Takes `timer` out; says whether it was pending. A run that has begun goes on.
@@ -51,6 +52,25 @@ impl<L: RawLock, T: Copy> Machine<L, T> {
     ) -> Result<bool, ArmRefusal> {
         let timer = timer.find(self.bases.store()).ok_or(ArmRefusal::UnknownTimer)?;
         Ok(self.bases.shutdown(timer, context) == Cancelled::WasPending)
+    }
+
+    /// Takes out every timer that is pending on a CPU that `is_of` names, and of which `take` makes
+    /// something, and puts that into `taken`; other timers stay. `take` is called under the lock of the
+    /// timer's base, which is held until those of the base are taken out: so it arms nothing, and does not
+    /// allocate. A timer that runs is not pending. False when timers were armed meanwhile that were not
+    /// looked at. From any thread. Cost: the lock of each base for as long as its timers take, and memory for
+    /// as many.
+    pub fn cancel_all<R>(
+        &self,
+        is_of: impl Fn(CpuId) -> bool,
+        taken: &mut Vec<R>,
+        mut take: impl FnMut(T, TimerName<T>) -> Option<R>,
+    ) -> bool {
+        let mut is_whole = true;
+        for id in self.base_ids().filter(|id| is_of(id.cpu)) {
+            is_whole &= self.bases.cancel_all(id, taken, &mut take);
+        }
+        is_whole
     }
 
     /// What `timer` is armed for, as its run will be told

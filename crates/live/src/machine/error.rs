@@ -64,6 +64,9 @@ pub enum ArmError {
         /// The CPU.
         cpu: CpuId,
     },
+    /// The timer was to go on with its last periods, and never had any.
+    #[error("the timer never had periods to go on with: arm it for some first")]
+    NoPeriod,
 }
 
 impl From<quietcore_core::ArmRefusal> for ArmError {

@@ -122,6 +122,38 @@ impl CallbackTimer {
         self.0.arm_periodic(None, first, length(period), context)
     }
 
+    /// Arms the timer for one of its periods from now, and for every period after that: those that it was
+    /// last armed for ([`arm_periodic`](Self::arm_periodic)), whether they go on or were ended. Says whether
+    /// it was pending before. For a timeout that every sign of life puts off: the length is said once.
+    ///
+    /// In the timer's callback, too: the next run is one period after this call then, and not the next
+    /// multiple. Of a timer that was armed on a CPU the periods go on where any arm goes.
+    ///
+    /// # Errors
+    /// [`ArmError::NoPeriod`] when it was never armed for periods; otherwise as for [`arm_at`](Self::arm_at).
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use quietcore::{ArmError, Machine, Nanos};
+    /// # let machine = Machine::start()?;
+    /// let timeout = machine.timer(Default::default(), |_| println!("nothing came for a minute"));
+    /// assert_eq!(timeout.arm_again(), Err(ArmError::NoPeriod));
+    /// let minute = Duration::from_secs(60);
+    /// timeout.arm_periodic(Nanos(machine.now().0 + 60_000_000_000), minute)?;
+    /// // A sign of life:
+    /// timeout.arm_again()?;
+    /// assert!(timeout.due_in() > Some(minute - Duration::from_secs(1)));
+    /// # machine.shutdown();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn arm_again(&self) -> Result<bool, ArmError> {
+        let machine = self.0.machine_for_arm(Location::caller())?;
+        let period = self.0.timer().rearm.last_period().ok_or(ArmError::NoPeriod)?;
+        let now = machine.clock.now();
+        self.0.arm_periodic(None, Nanos(now.0.saturating_add(period.0)), period, machine.context(now))
+    }
+
     /// Arms the timer for `at`, unless it is pending for that moment or an earlier one. Says whether it was
     /// pending.
     ///

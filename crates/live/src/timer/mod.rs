@@ -11,7 +11,7 @@
 //! ```text
 //! callback.rs  the public calls, closures     raw.rs    memory, addresses
 //! arm.rs       arms and cancels               rearm.rs  periods, waits beyond the wheel
-//! many.rs      arms of many at once
+//! many.rs      arms of many at once   cancel_all.rs  cancels of all
 //! wait.rs      waiting for the end of a run   run.rs    a run
 //! options.rs   what is fixed                  sync.rs   words
 //! pending.rs   what is armed, to look at
@@ -22,6 +22,7 @@
 
 mod arm;
 mod callback;
+mod cancel_all;
 mod ends;
 mod many;
 mod options;
@@ -40,6 +41,6 @@ pub use options::{Precision, TimerOptions};
 pub use pending::PendingTimers;
 pub use quietcore_core::Cancelled;
 pub use quietcore_core::place::{ExactPolicy, Policy};
-pub(crate) use raw::DueCallback;
-pub use raw::{CallbackTimer, RawFn, RawTimer, Run};
+pub use raw::{CallbackTimer, CancelledTimer, RawFn, RawTimer, Run};
+pub(crate) use raw::{DueCallback, EndedPeriods};
 pub use wait::{CancelAndWait, WouldBlock};

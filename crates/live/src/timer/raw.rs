@@ -354,6 +354,36 @@ pub struct Run<'a> {
     pub(super) plan: &'a Cell<RunPlan>,
 }
 
+/// A callback that was taken out.
+#[derive(Clone, Copy)]
+pub struct CancelledTimer {
+    /// Of a raw timer.
+    raw: Option<(RawFn, *mut ())>,
+}
+
+/// What became of the periods of a timer that is to be taken out.
+#[derive(Debug)]
+pub(crate) enum EndedPeriods {
+    Ended(CancelledTimer),
+    /// Another thread is about to change them: the timer is left as it is.
+    Busy,
+}
+
+impl CancelledTimer {
+    /// What a [`RawTimer`] would have called, and with which argument; `None` of a closure.
+    #[must_use]
+    pub const fn raw(&self) -> Option<(RawFn, *mut ())> {
+        self.raw
+    }
+}
+
+impl fmt::Debug for CancelledTimer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let argument = self.raw.map(|(_, argument)| argument);
+        out.debug_struct("CancelledTimer").field("argument", &argument).finish_non_exhaustive()
+    }
+}
+
 /// A callback timer that was handed out. Its runner runs it, and then drops this when the machine knows that
 /// the run is over.
 #[derive(Debug)]
@@ -393,6 +423,22 @@ impl DueCallback {
     pub(crate) unsafe fn pending(timer: NonNull<RawTimer>, kind: PayloadKind) -> RunningCode {
         // SAFETY: where it is pending, and the lock of its base is held, its memory is there.
         unsafe { TimerPtr(timer).code(kind == PayloadKind::Counted) }
+    }
+
+    /// Ends the periods of a timer that is pending and is to be taken out.
+    ///
+    /// # Safety
+    /// As for [`begin`](Self::begin).
+    pub(crate) unsafe fn end_periods(timer: NonNull<RawTimer>, kind: PayloadKind) -> EndedPeriods {
+        // Where it is pending, and the lock of its base is held, its memory is there.
+        let pointer = TimerPtr(timer);
+        let timer = pointer.timer();
+        if !timer.rearm.try_end() {
+            return EndedPeriods::Busy;
+        }
+        EndedPeriods::Ended(CancelledTimer {
+            raw: (kind == PayloadKind::Raw).then_some((timer.run, timer.argument)),
+        })
     }
 
     /// Calls the function. A panic of it passes through.

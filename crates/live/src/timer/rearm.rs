@@ -11,7 +11,7 @@
 
 use super::sync::{ArmedFor, Follows};
 use quietcore_core::{Nanos, TickKind, TickLength, TimerKind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 #[derive(Debug)]
 pub(super) struct Rearm {
@@ -23,9 +23,9 @@ pub(super) struct Rearm {
 /// What follows, while something does.
 #[derive(Clone, Copy, Debug)]
 struct Period {
-    /// 0 for a single run, further ahead than the wheel reaches.
+    /// Of the periods that the timer has, or had last; 0 if it never had any.
     length: Nanos,
-    /// The multiple that the timer is armed for.
+    /// The multiple, or the moment of a single run that is far ahead, that the timer is armed for.
     at: Nanos,
     /// Multiples that were skipped before that; none of a single run.
     overruns: u64,
@@ -101,7 +101,29 @@ impl Rearm {
     /// The length of the periods; `None` if no other run follows.
     pub(super) fn period(&self) -> Option<Nanos> {
         let locked = self.follows().then(|| self.lock())?;
-        (locked.follows() && locked.period.length != Nanos(0)).then_some(locked.period.length)
+        self.follows.repeats().then_some(locked.period.length)
+    }
+
+    /// The length of the periods that it has, or had last; `None` if it never had any. Cost: a lock.
+    pub(super) fn last_period(&self) -> Option<Nanos> {
+        let length = self.lock().period.length;
+        (length != Nanos(0)).then_some(length)
+    }
+
+    /// Ends the periods where a base's lock is held, and so no other one can be waited for: false, and they
+    /// go on, when another thread has it.
+    pub(super) fn try_end(&self) -> bool {
+        if !self.follows() {
+            return true;
+        }
+        match self.period.try_lock() {
+            Ok(period) => RearmGuard { rearm: self, period }.end(),
+            Err(TryLockError::Poisoned(period)) => {
+                RearmGuard { rearm: self, period: period.into_inner() }.end()
+            }
+            Err(TryLockError::WouldBlock) => return false,
+        }
+        true
     }
 
     /// Called by the runner: what to do with a timer that was due at `expires` by its base. `now` reads the
@@ -136,14 +158,20 @@ impl RearmGuard<'_> {
     }
 
     pub(super) fn end(&mut self) {
-        self.rearm.follows.store(false);
+        self.rearm.follows.end();
     }
 
     /// Lets the run at `at` be followed by one for each period of `length`; 0 stands for a single run that
     /// is far ahead.
     pub(super) fn begin(&mut self, at: Nanos, length: Nanos) {
-        *self.period = Period { length, at, overruns: 0 };
-        self.rearm.follows.store(true);
+        self.period.at = at;
+        self.period.overruns = 0;
+        if length == Nanos(0) {
+            self.rearm.follows.wait();
+        } else {
+            self.period.length = length;
+            self.rearm.follows.repeat();
+        }
     }
 
     /// Called by the runner while the timer is not pending: when to arm it again after what was `planned`.
@@ -155,7 +183,7 @@ impl RearmGuard<'_> {
             RunPlan::Run { .. } | RunPlan::Released => {}
         }
         let Period { length, at, .. } = *self.period;
-        if length == Nanos(0) {
+        if !self.rearm.follows.repeats() {
             self.end();
             return None;
         }
@@ -196,6 +224,37 @@ mod tests {
             rearm.end();
             assert_eq!(rearm.lock().next(RUN, Nanos(now)), None);
         }
+    }
+
+    /// Goal: the length of the last periods stays known when they end, and other waits do not change it.
+    /// Method: one that never had any; periods, their end, and a wait beyond the wheel's reach.
+    #[test]
+    fn the_last_periods_are_remembered() {
+        let rearm = Rearm::new();
+        let lengths = || (rearm.period(), rearm.last_period());
+        rearm.lock().begin(Nanos(100), Nanos(0));
+        assert_eq!(lengths(), (None, None));
+        rearm.lock().begin(Nanos(100), Nanos(10));
+        assert_eq!(lengths(), (Some(Nanos(10)), Some(Nanos(10))));
+        rearm.lock().begin(Nanos(100), Nanos(0));
+        assert_eq!(lengths(), (None, Some(Nanos(10))));
+        assert_eq!(rearm.lock().next(RUN, Nanos(100)), None, "a single run has no period");
+        rearm.lock().begin(Nanos(100), Nanos(20));
+        rearm.end();
+        assert_eq!(lengths(), (None, Some(Nanos(20))));
+    }
+
+    /// Goal: periods end without waiting for a lock, or it is said that they did not. Method: with the lock
+    /// free, and held.
+    #[test]
+    fn periods_end_without_waiting_or_not() {
+        let rearm = Rearm::new();
+        assert!(rearm.try_end(), "there are none");
+        let mut locked = rearm.lock();
+        locked.begin(Nanos(100), Nanos(10));
+        assert!(!rearm.try_end() && rearm.follows());
+        drop(locked);
+        assert!(rearm.try_end() && !rearm.follows());
     }
 
     /// Goal: what was skipped is told once. Method: the run that tells it is followed by one that was armed

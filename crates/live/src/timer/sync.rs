@@ -39,6 +39,8 @@ const NEVER_DID: u8 = 0;
 const DOES: u8 = 1;
 /// No longer, but a run that was handed out before that may be under way.
 const DID: u8 = 2;
+/// Once: a wait that is longer than the wheel reaches goes on.
+const WAITS: u8 = 3;
 
 impl Follows {
     pub(super) fn new() -> Self {
@@ -50,6 +52,12 @@ impl Follows {
         // Relaxed: after a yes the caller looks again under that lock. After a no, a cancel looks again when
         // it is done: if another thread's periodic arm was ordered before that cancel by the lock of the
         // timer's base, the second look sees what that arm wrote before.
+        matches!(self.0.load(Ordering::Relaxed), DOES | WAITS)
+    }
+
+    /// Whether periods follow. Under that lock.
+    pub(super) fn repeats(&self) -> bool {
+        // Relaxed: written under the same lock.
         self.0.load(Ordering::Relaxed) == DOES
     }
 
@@ -60,8 +68,21 @@ impl Follows {
         self.0.load(Ordering::Relaxed) != NEVER_DID
     }
 
-    pub(super) fn store(&self, follows: bool) {
+    /// From now on periods follow.
+    pub(super) fn repeat(&self) {
         // Relaxed: see `load`.
-        self.0.store(if follows { DOES } else { DID }, Ordering::Relaxed);
+        self.0.store(DOES, Ordering::Relaxed);
+    }
+
+    /// From now on the rest of a long wait follows, and then nothing.
+    pub(super) fn wait(&self) {
+        // Relaxed: see `load`.
+        self.0.store(WAITS, Ordering::Relaxed);
+    }
+
+    /// Nothing follows from now on.
+    pub(super) fn end(&self) {
+        // Relaxed: see `load`.
+        self.0.store(DID, Ordering::Relaxed);
     }
 }

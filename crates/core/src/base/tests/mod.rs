@@ -1,5 +1,6 @@
 //! Tests of the bases: rules one by one, random scripts against an oracle, threads with a lock that spins.
 
+mod cancel_all;
 mod detached;
 mod end;
 pub(super) mod locks;

@@ -1,5 +1,6 @@
 //! Callback timers on a machine whose clock stands still: the tests move it, and run what is due.
 
+mod cancel_all;
 mod kinds;
 mod lanes;
 mod late_ends;
