@@ -143,13 +143,13 @@ pub(super) const RULES: &[Mutant] = &[
         name: "taken-when-idle",
         rule: "what a world takes out of a timer is taken before the timer looks idle",
         file: BASE_EXPIRE,
-        right: "        let taken = take(&Run::of(due, word));
+        right: "        let taken = take(&DueTimer::of(due, word));
         // The last access to the timer: a callback may end it; of a detached one its owner, once it sees
         // this. Model: `base::models::taken_before_it_is_idle`.
         due.shared().word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));",
         wrong:
             "        due.shared().word.store(word.without(TimerWord::PENDING).without(TimerWord::COLLECTED));
-        let taken = take(&Run::of(due, word));",
+        let taken = take(&DueTimer::of(due, word));",
         killers: &[
             Test(Models, "base::models::taken_before_it_is_idle"),
             Test(Units, "base::tests::detached::something_is_taken_of_each_timer_while_it_is_pending"),

@@ -105,8 +105,8 @@ pub(super) const DRAWN: &[Mutant] = &[
         name: "skipped-before-the-first",
         rule: "nothing was skipped before the first of new periods",
         file: "crates/live/src/timer/rearm.rs",
-        right: "*self.period = Period { length, at, overruns: 0 };",
-        wrong: "*self.period = Period { length, at, overruns: self.period.overruns };",
+        right: "self.period.overruns = 0;",
+        wrong: "self.period.overruns += 0;",
         killers: &[Test(LiveUnits, "timer::rearm::tests::new_periods_skip_nothing")],
     },
     Mutant {

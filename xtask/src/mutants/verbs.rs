@@ -278,8 +278,8 @@ pub(super) const VERBS: &[Mutant] = &[
         name: "single-runs-have-periods",
         rule: "a single run far ahead has no period",
         file: "crates/live/src/timer/rearm.rs",
-        right: "(locked.follows() && locked.period.length != Nanos(0))",
-        wrong: "locked.follows()",
+        right: "self.follows.repeats().then_some(locked.period.length)",
+        wrong: "self.follows().then_some(locked.period.length)",
         killers: &[Test(LiveUnits, "timer::tests::moments::a_timer_says_what_it_is_armed_for")],
     },
     Mutant {
