@@ -38,6 +38,12 @@
 #define QC_STATS_INIT { sizeof(qc_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
+ * For qc_machine_options.flags: threads of the library drive the lanes, each on its CPU, and no other thread
+ * claims one. They run timers and work, and sleep while there is nothing to do.
+ */
+#define QC_MACHINE_LANE_THREADS 1
+
+/**
  * Late by up to an eighth of its delay: for timeouts, which are nearly always cancelled. The cheapest.
  */
 #define QC_TIMER_COARSE 0
@@ -63,6 +69,11 @@
 #define QC_TIMER_DEFERRABLE 8
 
 /**
+ * For qc_work_new(): any CPU that a lane drives and that is not isolated.
+ */
+#define QC_CPU_ANY UINT32_MAX
+
+/**
  * For qc_cpu_claim(): the thread waits in its own epoll or poll, with qc_cpu_kick_fd() in the set, and not
  * in qc_cpu_park().
  */
@@ -77,6 +88,11 @@ typedef struct qc_cpu qc_cpu;
  * A machine: timers on the threads of this process. Opaque; never freed.
  */
 typedef struct qc_machine qc_machine;
+
+/**
+ * A function that a lane runs whenever it was queued. Opaque; all threads may use it until qc_work_free().
+ */
+typedef struct qc_work qc_work;
 
 /**
  * What a function answers: 0 or more is an answer, less than 0 is an error.
@@ -109,7 +125,8 @@ typedef struct qc_machine_options {
    */
   const char *isolated;
   /**
-   * CPUs that threads will claim with qc_cpu_claim(). Default: none; then a helper thread runs all timers.
+   * CPUs that threads will claim with qc_cpu_claim(), or that threads of the library drive (`flags`).
+   * Default: none; then a helper thread runs all timers.
    */
   const char *lanes;
   /**
@@ -117,9 +134,9 @@ typedef struct qc_machine_options {
    */
   uint32_t spare_lanes;
   /**
-   * For versions to come: 0.
+   * 0, or QC_MACHINE_LANE_THREADS.
    */
-  uint32_t reserved;
+  uint32_t flags;
 } qc_machine_options;
 
 /**
@@ -206,6 +223,11 @@ typedef void (*qc_timer_fn)(void *argument, const struct qc_run *run);
  * all functions of this header may be called in it. It must not unwind.
  */
 typedef void (*qc_cancelled_fn)(void *argument, struct qc_timer *timer);
+
+/**
+ * What work does. It runs on a lane's thread, between its timers, and must not unwind.
+ */
+typedef void (*qc_work_fn)(void *argument);
 
 /**
  * What a machine has counted since it was started.
@@ -593,6 +615,62 @@ qc_result qc_machine_cancel_timers(struct qc_machine *machine,
                                    const char *list,
                                    qc_cancelled_fn told,
                                    void *argument);
+
+/**
+ * Makes work of `function`, which gets `argument`, and writes its address to `work`; nothing runs before it
+ * is queued. It runs on the lane of CPU `number`, isolated or not, or with QC_CPU_ANY on any that is not
+ * isolated, on one thread at a time. NULL for `machine` is the default one. End it with qc_work_free().
+ *
+ * Errors: QC_ERROR_NO_LANE when the machine has no lanes, or no lane has that CPU; QC_ERROR_SHUT_DOWN.
+ */
+qc_result qc_work_new(struct qc_machine *machine,
+                      uint32_t number,
+                      qc_work_fn function,
+                      void *argument,
+                      struct qc_work **work);
+
+/**
+ * The work is to run soon: 1 when it did not wait to run already, 0 when it did. Queued while it runs it
+ * runs once more. Any thread, also in a callback and in the work itself. Cost: an atomic word and a queue's
+ * lock; some us if a lane has to be woken.
+ *
+ * Errors: QC_ERROR_SHUT_DOWN.
+ */
+qc_result qc_work_queue(struct qc_work *work);
+
+/**
+ * The work is not to run: 1 when it waited to, 0 when not. A run that is under way goes on. Any thread.
+ */
+qc_result qc_work_cancel(struct qc_work *work);
+
+/**
+ * The same, and waits for the end of a run that is under way.
+ *
+ * Errors: QC_ERROR_WOULD_BLOCK when one is and this thread is a lane or in a callback: it was cancelled, and
+ * the run goes on.
+ */
+qc_result qc_work_cancel_sync(struct qc_work *work);
+
+/**
+ * Waits until the work neither waits to run nor runs.
+ *
+ * Errors: QC_ERROR_WOULD_BLOCK when it does and this thread is a lane or in a callback.
+ */
+qc_result qc_work_flush(struct qc_work *work);
+
+/**
+ * 1 when the work waits to run, 0 when not; out of date when it is used. Any thread.
+ */
+qc_result qc_work_is_pending(const struct qc_work *work);
+
+/**
+ * Cancels the work, waits for the end of a run that is under way, and frees it: no other thread may use it
+ * any more. NULL does nothing.
+ *
+ * Errors: QC_ERROR_WOULD_BLOCK when a run is under way and this thread is a lane or in a callback: it was
+ * cancelled, and is not freed.
+ */
+qc_result qc_work_free(struct qc_work *work);
 
 /**
  * Claims the machine's CPU of this number for the calling thread and writes its address to `cpu`. From then

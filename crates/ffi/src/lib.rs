@@ -16,9 +16,9 @@
 //! ```
 //!
 //! Where what is: `result.rs` errors; `machine.rs` machines, `stats.rs` what they count, `texts.rs` what they
-//! say; `timer.rs` timers, `timers.rs` all of them at once; `cpu.rs` lanes. The comments of functions are
-//! written for C programmers and become the header's. Programs in C that use it: `examples/c`; tests in C:
-//! `tests/c`. Not here: futures.
+//! say; `timer.rs` timers, `timers.rs` all of them at once; `work.rs` work; `cpu.rs` lanes. The comments of
+//! functions are written for C programmers and become the header's. Programs in C that use it: `examples/c`;
+//! tests in C: `tests/c`. Not here: futures.
 //! Invariant: what the header promises about sizes and numbers never changes (`tests/header.rs` compares it).
 
 pub mod cpu;
@@ -28,3 +28,4 @@ pub mod stats;
 pub mod texts;
 pub mod timer;
 pub mod timers;
+pub mod work;

@@ -13,8 +13,12 @@ use crate::result::{
 use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
 use core::time::Duration;
-use quietcore_live::{CpuSet, Machine, MachineBuilder, isolation::IsolationReport};
+use quietcore_live::{CpuSet, LaneThreads, Machine, MachineBuilder, isolation::IsolationReport};
 use std::sync::{Mutex, PoisonError};
+
+/// For qc_machine_options.flags: threads of the library drive the lanes, each on its CPU, and no other thread
+/// claims one. They run timers and work, and sleep while there is nothing to do.
+pub const QC_MACHINE_LANE_THREADS: u32 = 1;
 
 /// A machine: timers on the threads of this process. Opaque; never freed.
 #[derive(Debug)]
@@ -37,12 +41,13 @@ pub struct qc_machine_options {
     pub cpus: *const c_char,
     /// CPUs on which nothing foreign runs. Default: those that the kernel isolates.
     pub isolated: *const c_char,
-    /// CPUs that threads will claim with qc_cpu_claim(). Default: none; then a helper thread runs all timers.
+    /// CPUs that threads will claim with qc_cpu_claim(), or that threads of the library drive (`flags`).
+    /// Default: none; then a helper thread runs all timers.
     pub lanes: *const c_char,
     /// Parked threads for when every lane is stuck. Default 1.
     pub spare_lanes: u32,
-    /// For versions to come: 0.
-    pub reserved: u32,
+    /// 0, or QC_MACHINE_LANE_THREADS.
+    pub flags: u32,
 }
 
 impl qc_machine_options {
@@ -54,7 +59,7 @@ impl qc_machine_options {
         isolated: core::ptr::null(),
         lanes: core::ptr::null(),
         spare_lanes: 0,
-        reserved: 0,
+        flags: 0,
     };
 
     /// What the caller's version of the structure says, in ours. What a newer one has beyond ours must be 0.
@@ -75,8 +80,9 @@ impl qc_machine_options {
             let text = c"qc_machine_options sets fields that this version of the library does not know";
             return Err(CallFailure::new(QC_ERROR_SIZE, text));
         }
-        if read.reserved != 0 {
-            return Err(CallFailure::new(QC_ERROR_INVALID, c"qc_machine_options.reserved is not 0"));
+        if read.flags & !QC_MACHINE_LANE_THREADS != 0 {
+            let text = format!("qc_machine_options.flags is {:#x}: this version knows 1 alone", read.flags);
+            return Err(CallFailure::told(QC_ERROR_INVALID, text));
         }
         Ok(read)
     }
@@ -103,6 +109,9 @@ impl qc_machine_options {
         // SAFETY: as above.
         if let Some(lanes) = unsafe { cpu_list(self.lanes, "qc_machine_options.lanes") }? {
             builder = builder.lanes(lanes);
+        }
+        if self.flags & QC_MACHINE_LANE_THREADS != 0 {
+            builder = builder.lane_threads(LaneThreads::new());
         }
         if self.spare_lanes != 0 {
             let spares = u16::try_from(self.spare_lanes).map_err(|_| {

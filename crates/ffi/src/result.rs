@@ -10,7 +10,7 @@ use core::cell::RefCell;
 use core::ffi::{CStr, c_char};
 use core::fmt;
 use core::ptr::NonNull;
-use quietcore_live::{ArmError, StartError, isolation::IsolateError, lane::ClaimError};
+use quietcore_live::{ArmError, StartError, isolation::IsolateError, lane::ClaimError, task::SpawnError};
 use std::borrow::Cow;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -148,6 +148,16 @@ impl Number for IsolateError {
         match self {
             Self::NotRunning => QC_ERROR_SHUT_DOWN,
             _ => QC_ERROR_CPUS,
+        }
+    }
+}
+
+impl Number for SpawnError {
+    fn number(&self) -> qc_result {
+        match self {
+            Self::NoLanes | Self::NotALane { .. } => QC_ERROR_NO_LANE,
+            Self::NotRunning => QC_ERROR_SHUT_DOWN,
+            _ => QC_ERROR_SYSTEM,
         }
     }
 }

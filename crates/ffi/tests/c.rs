@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-const PROGRAMS: [&str; 7] = ["basic", "reset", "stress", "race", "memory", "lanes", "misuse"];
+const PROGRAMS: [&str; 8] = ["basic", "reset", "work", "stress", "race", "memory", "lanes", "misuse"];
 
 /// Those of `examples/c`, and what makes a run short.
 const EXAMPLES: [(&str, &[&str]); 3] = [("epoll", &[]), ("poll_mode", &[]), ("poll_loop", &["300"])];
@@ -137,7 +137,7 @@ fn programs_under_valgrind() {
         left_out("programs_under_valgrind", format_args!("valgrind: {error}"));
         return;
     }
-    for program in ["basic", "reset", "race", "misuse"] {
+    for program in ["basic", "reset", "work", "race", "misuse"] {
         let compiled =
             compile(program, "valgrind", &[]).unwrap_or_else(|error| panic!("{program}.c: {error}"));
         run(Command::new("valgrind")

@@ -4,6 +4,7 @@ use super::killer::{Killer, Mutant, Suite};
 
 const TIMER: &str = "crates/ffi/src/timer.rs";
 const TIMERS: &str = "crates/ffi/src/timers.rs";
+const WORK: &str = "crates/ffi/src/work.rs";
 const CPU: &str = "crates/ffi/src/cpu.rs";
 const STATS: &str = "crates/ffi/src/stats.rs";
 
@@ -76,6 +77,20 @@ pub(super) const C_ABI: &[Mutant] = &[
         TIMERS,
         "if is_timer(function) {",
         "if is_timer(function) && timer.is_null() {",
+    ),
+    mutant(
+        "freed-and-run",
+        "work that was freed while it waited does not run",
+        WORK,
+        "work_at(work)?.cancel_sync().map_err(would_block)?;",
+        "let _ = work_at(work)?;",
+    ),
+    mutant(
+        "flags-unknown",
+        "flags that this version does not know are refused",
+        "crates/ffi/src/machine.rs",
+        "if read.flags & !QC_MACHINE_LANE_THREADS != 0 {",
+        "if read.flags & !QC_MACHINE_LANE_THREADS == u32::MAX {",
     ),
     mutant(
         "list-ignored",

@@ -42,6 +42,7 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
     ("crates/ffi/src/machine.rs", "C's pointers, by the header's contract"),
     ("crates/ffi/src/timer.rs", "C's pointers, by the header's contract"),
     ("crates/ffi/src/timers.rs", "C's pointers, by the header's contract"),
+    ("crates/ffi/src/work.rs", "C's pointers, by the header's contract"),
     ("crates/ffi/src/cpu.rs", "C's pointers, by the header's contract"),
     ("crates/ffi/src/stats.rs", "C's pointers, by the header's contract"),
     ("crates/ffi/src/texts.rs", "C's pointers, by the header's contract"),

@@ -65,8 +65,8 @@ static void refusals(void) {
     options.spare_lanes = 70000;
     REFUSED(QC_ERROR_INVALID, qc_machine_start(&options, &untouched), "spare_lanes is 70000");
     options.spare_lanes = 0;
-    options.reserved = 1;
-    REFUSED(QC_ERROR_INVALID, qc_machine_start(&options, &untouched), "reserved");
+    options.flags = 2;
+    REFUSED(QC_ERROR_INVALID, qc_machine_start(&options, &untouched), "flags");
     options.size = 1;
     REFUSED(QC_ERROR_SIZE, qc_machine_start(&options, &untouched), "sizeof(qc_machine_options)");
     CHECK(untouched == (qc_machine *)&zero);
