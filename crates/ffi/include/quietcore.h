@@ -38,10 +38,16 @@
 #define QC_STATS_INIT { sizeof(qc_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
- * For qc_machine_options.flags: threads of the library drive the lanes, each on its CPU, and no other thread
- * claims one. They run timers and work, and sleep while there is nothing to do.
+ * For qc_machine_options.flags: threads of the library drive the lanes, and no other thread claims one. They
+ * run timers and work, and sleep while there is nothing to do. They stay on their CPUs where this process has
+ * these alone (an exclusive cpuset).
  */
 #define QC_MACHINE_LANE_THREADS 1
+
+/**
+ * With QC_MACHINE_LANE_THREADS: those threads stay on their CPUs in any case.
+ */
+#define QC_MACHINE_PIN_LANES 2
 
 /**
  * Late by up to an eighth of its delay: for timeouts, which are nearly always cancelled. The cheapest.
@@ -134,7 +140,7 @@ typedef struct qc_machine_options {
    */
   uint32_t spare_lanes;
   /**
-   * 0, or QC_MACHINE_LANE_THREADS.
+   * 0, or QC_MACHINE_LANE_THREADS, or that and QC_MACHINE_PIN_LANES.
    */
   uint32_t flags;
 } qc_machine_options;

@@ -13,12 +13,18 @@ use crate::result::{
 use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
 use core::time::Duration;
+use quietcore_live::lane::Pinning;
 use quietcore_live::{CpuSet, LaneThreads, Machine, MachineBuilder, isolation::IsolationReport};
 use std::sync::{Mutex, PoisonError};
 
-/// For qc_machine_options.flags: threads of the library drive the lanes, each on its CPU, and no other thread
-/// claims one. They run timers and work, and sleep while there is nothing to do.
+/// For qc_machine_options.flags: threads of the library drive the lanes, and no other thread claims one. They
+/// run timers and work, and sleep while there is nothing to do. They stay on their CPUs where this process has
+/// these alone (an exclusive cpuset).
 pub const QC_MACHINE_LANE_THREADS: u32 = 1;
+/// With QC_MACHINE_LANE_THREADS: those threads stay on their CPUs in any case.
+pub const QC_MACHINE_PIN_LANES: u32 = 2;
+/// All of them.
+const KNOWN_FLAGS: u32 = QC_MACHINE_LANE_THREADS | QC_MACHINE_PIN_LANES;
 
 /// A machine: timers on the threads of this process. Opaque; never freed.
 #[derive(Debug)]
@@ -46,7 +52,7 @@ pub struct qc_machine_options {
     pub lanes: *const c_char,
     /// Parked threads for when every lane is stuck. Default 1.
     pub spare_lanes: u32,
-    /// 0, or QC_MACHINE_LANE_THREADS.
+    /// 0, or QC_MACHINE_LANE_THREADS, or that and QC_MACHINE_PIN_LANES.
     pub flags: u32,
 }
 
@@ -80,8 +86,9 @@ impl qc_machine_options {
             let text = c"qc_machine_options sets fields that this version of the library does not know";
             return Err(CallFailure::new(QC_ERROR_SIZE, text));
         }
-        if read.flags & !QC_MACHINE_LANE_THREADS != 0 {
-            let text = format!("qc_machine_options.flags is {:#x}: this version knows 1 alone", read.flags);
+        if read.flags & !KNOWN_FLAGS != 0 || read.flags == QC_MACHINE_PIN_LANES {
+            let text = "0, QC_MACHINE_LANE_THREADS or QC_MACHINE_LANE_THREADS | QC_MACHINE_PIN_LANES";
+            let text = format!("qc_machine_options.flags is {:#x}, not {text}", read.flags);
             return Err(CallFailure::told(QC_ERROR_INVALID, text));
         }
         Ok(read)
@@ -111,7 +118,9 @@ impl qc_machine_options {
             builder = builder.lanes(lanes);
         }
         if self.flags & QC_MACHINE_LANE_THREADS != 0 {
-            builder = builder.lane_threads(LaneThreads::new());
+            let pins = self.flags & QC_MACHINE_PIN_LANES != 0;
+            let threads = LaneThreads::new();
+            builder = builder.lane_threads(if pins { threads.pinning(Pinning::Always) } else { threads });
         }
         if self.spare_lanes != 0 {
             let spares = u16::try_from(self.spare_lanes).map_err(|_| {

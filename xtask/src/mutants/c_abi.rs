@@ -89,8 +89,8 @@ pub(super) const C_ABI: &[Mutant] = &[
         "flags-unknown",
         "flags that this version does not know are refused",
         "crates/ffi/src/machine.rs",
-        "if read.flags & !QC_MACHINE_LANE_THREADS != 0 {",
-        "if read.flags & !QC_MACHINE_LANE_THREADS == u32::MAX {",
+        "if read.flags & !KNOWN_FLAGS != 0 ||",
+        "if read.flags & !KNOWN_FLAGS == u32::MAX ||",
     ),
     mutant(
         "list-ignored",

@@ -65,7 +65,9 @@ static void refusals(void) {
     options.spare_lanes = 70000;
     REFUSED(QC_ERROR_INVALID, qc_machine_start(&options, &untouched), "spare_lanes is 70000");
     options.spare_lanes = 0;
-    options.flags = 2;
+    options.flags = QC_MACHINE_PIN_LANES;
+    REFUSED(QC_ERROR_INVALID, qc_machine_start(&options, &untouched), "flags");
+    options.flags = 4;
     REFUSED(QC_ERROR_INVALID, qc_machine_start(&options, &untouched), "flags");
     options.size = 1;
     REFUSED(QC_ERROR_SIZE, qc_machine_start(&options, &untouched), "sizeof(qc_machine_options)");

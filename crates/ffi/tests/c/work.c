@@ -100,7 +100,7 @@ int main(void) {
     alarm(60);
     qc_machine_options options = QC_MACHINE_OPTIONS_INIT;
     options.lanes = "0";
-    options.flags = QC_MACHINE_LANE_THREADS;
+    options.flags = QC_MACHINE_LANE_THREADS | QC_MACHINE_PIN_LANES;
     options.stall_after = UINT64_MAX; /* or a spare thread, on any CPU, takes over from a lane that is late */
     EXPECT(QC_OK, qc_machine_start(&options, &machine));
     runs_when_it_is_queued();
