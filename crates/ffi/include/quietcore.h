@@ -39,7 +39,7 @@
 
 /**
  * For qc_machine_options.flags: threads of the library drive the lanes, and no other thread claims one. They
- * run timers and work, and sleep while there is nothing to do. They stay on their CPUs where this process has
+ * run timers and work, and sleep while there is nothing to do. They stay on their CPUs if this process has
  * these alone (an exclusive cpuset).
  */
 #define QC_MACHINE_LANE_THREADS 1

@@ -18,7 +18,7 @@ use quietcore_live::{CpuSet, LaneThreads, Machine, MachineBuilder, isolation::Is
 use std::sync::{Mutex, PoisonError};
 
 /// For qc_machine_options.flags: threads of the library drive the lanes, and no other thread claims one. They
-/// run timers and work, and sleep while there is nothing to do. They stay on their CPUs where this process has
+/// run timers and work, and sleep while there is nothing to do. They stay on their CPUs if this process has
 /// these alone (an exclusive cpuset).
 pub const QC_MACHINE_LANE_THREADS: u32 = 1;
 /// With QC_MACHINE_LANE_THREADS: those threads stay on their CPUs in any case.

@@ -39,12 +39,16 @@ impl FutexWord {
 
 #[cfg(not(loom))]
 mod kernel {
+    #[cfg(miri)]
+    use super::interpreted as futex;
     use super::{FutexWord, Slept};
     use crate::words::sync::AtomicU32;
     use core::num::NonZeroU32;
     use quietcore_core::Nanos;
     use rustix::io::Errno;
-    use rustix::thread::futex::{self, Flags};
+    #[cfg(not(miri))]
+    use rustix::thread::futex;
+    use rustix::thread::futex::Flags;
     use rustix::time::Timespec;
 
     const EVERYBODY: NonZeroU32 = NonZeroU32::MAX;
@@ -87,6 +91,59 @@ mod kernel {
         const SECOND: u64 = 1_000_000_000;
         // 584 years of nanoseconds are few seconds for an i64.
         Timespec { tv_sec: (nanos.0 / SECOND) as i64, tv_nsec: (nanos.0 % SECOND) as _ }
+    }
+}
+
+/// The same calls for the interpreter, which wants to see the types that the C library declares, and rustix
+/// passes others of the same form.
+#[cfg(miri)]
+#[allow(unsafe_code, reason = "the C library's own call")]
+mod interpreted {
+    use core::num::NonZeroU32;
+    use core::sync::atomic::AtomicU32;
+    use rustix::io::{Errno, Result};
+    use rustix::thread::futex::Flags;
+    use rustix::time::Timespec;
+
+    pub(super) fn wait_bitset(
+        word: &AtomicU32,
+        flags: Flags,
+        expected: u32,
+        until: Option<&Timespec>,
+        set: NonZeroU32,
+    ) -> Result<()> {
+        call(word, libc::FUTEX_WAIT_BITSET | bits(flags), expected, until, set.get()).map(drop)
+    }
+
+    pub(super) fn wait(word: &AtomicU32, flags: Flags, expected: u32, span: Option<&Timespec>) -> Result<()> {
+        call(word, libc::FUTEX_WAIT | bits(flags), expected, span, 0).map(drop)
+    }
+
+    pub(super) fn wake(word: &AtomicU32, flags: Flags, count: u32) -> Result<usize> {
+        call(word, libc::FUTEX_WAKE | bits(flags), count, None, 0)
+    }
+
+    fn bits(flags: Flags) -> libc::c_int {
+        flags.bits() as libc::c_int
+    }
+
+    fn call(
+        word: &AtomicU32,
+        operation: libc::c_int,
+        value: u32,
+        time: Option<&Timespec>,
+        set: u32,
+    ) -> Result<usize> {
+        let time = time.map(|time| libc::timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec });
+        let time = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+        let no_word = core::ptr::null_mut::<u32>();
+        // SAFETY: the word and the time live until the call returns.
+        let said =
+            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, time, no_word, set) };
+        usize::try_from(said).map_err(|_| {
+            let error = std::io::Error::last_os_error();
+            Errno::from_io_error(&error).unwrap_or(Errno::INVAL)
+        })
     }
 }
 
