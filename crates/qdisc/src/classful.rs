@@ -1,22 +1,32 @@
 //! Disciplines that have others inside, by class: reached and changed where they run.
 
 use crate::refusal::TcRefusal;
+use crate::tc::TcProperties;
 use crate::{ClassId, DelayTimer, Enqueued, InnerQdisc, Packet, Qdisc, Statistics};
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
 /// What `tc` shows of a discipline or of a class.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TcDescription {
-    /// What it was told, with defaults.
-    pub options: String,
-    /// What `-d` adds.
-    pub details: String,
-    /// Lines that `-s` adds: what it has counted besides what all disciplines count.
-    pub notes: Vec<String>,
+    /// What it was told, with defaults; what only `-d` shows is among it.
+    pub options: TcProperties,
+    /// What `-s` adds: what it has counted besides what all disciplines count. Its text has the blanks that
+    /// its lines begin with, and the ends of all lines but the last.
+    pub figures: TcProperties,
+}
+
+/// What `tc` shows of a discipline's classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassListing {
+    /// No line.
+    Hidden,
+    /// A line; not even with `-s` what was counted.
+    Named,
+    /// What was counted, too.
+    Counted,
 }
 
 /// A discipline as `tc` sees it: with its classes, and with what is inside of them.
@@ -83,6 +93,16 @@ pub trait Classful<P: Packet + Debug>: Qdisc<P> {
     fn describe_class(&self, class: ClassId) -> TcDescription {
         let _ = class;
         TcDescription::default()
+    }
+
+    /// What `tc` shows of its classes.
+    fn listing(&self) -> ClassListing {
+        ClassListing::Counted
+    }
+
+    /// What `tc` shows of the discipline itself, if it lists that among its classes.
+    fn describe_root_class(&self) -> Option<TcDescription> {
+        None
     }
 
     /// Whether `tc` shows a class without a parent as one of the root, not of the discipline.

@@ -55,7 +55,7 @@ mod tx_queue;
 pub use cbq::{Cbq, CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
 pub use child::InnerQdisc;
 pub use class::ClassId;
-pub use classful::Classful;
+pub use classful::{ClassListing, Classful};
 pub use distribution::{Distribution, DistributionError};
 pub use estimator::{Estimator, EstimatorError};
 pub use fifo::{Fifo, FifoLimit};

@@ -61,6 +61,24 @@ impl Rate {
         self.bytes_per_second
     }
 
+    /// How many bytes more, or fewer, every packet counts.
+    #[must_use]
+    pub const fn overhead_bytes(self) -> i32 {
+        self.overhead
+    }
+
+    /// What a packet counts at least, in bytes.
+    #[must_use]
+    pub const fn least(self) -> u32 {
+        self.mpu
+    }
+
+    /// How packets are packed.
+    #[must_use]
+    pub const fn layer(self) -> LinkLayer {
+        self.layer
+    }
+
     /// How many bytes a packet of `bytes` counts.
     #[must_use]
     pub const fn counted(self, bytes: u32) -> u64 {

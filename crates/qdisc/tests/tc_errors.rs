@@ -43,7 +43,7 @@ unknown object `qdisk`; allowed: qdisc, class, filter
 
 -x qdisc show
 ^^
-unknown flag `-x`; allowed: -statistics, -stats, -details, -json
+unknown flag `-x`; allowed: -statistics, -stats, -details, -json, -pretty, -graph, -iec, -Numeric, -quietcore
 
 qdisc bad dev eth0
       ^^^

@@ -6,8 +6,8 @@ use quietcore_qdisc::tc::{
     ClassCommand, ClassOptions, Classifier, Command, Curve, DistributionName, Ecn, Estimation, FieldMatch,
     FilterCommand, FilterVerb, FqOptions, HfscClassOptions, HfscOptions, HtbClassOptions, HtbOptions,
     LinkRate, Minor, MqOptions, NetemOptions, Pacing, Percent, Priomap, Protocol, QdiscCommand, QdiscOptions,
-    ShowCommand, SlotTiming, TbfOptions, TcObject, TcParent, TcVerb, TypedChance, TypedDelay, TypedLoss,
-    TypedSlot, Weights, parse, parse_script,
+    ShowCommand, SlotTiming, TbfOptions, TcObject, TcParent, TcStyle, TcVerb, TypedChance, TypedDelay,
+    TypedLoss, TypedSlot, Weights, parse, parse_script,
 };
 use quietcore_qdisc::{ClassId, LinkLayer};
 
@@ -125,9 +125,9 @@ fn show() {
         device: Some("eth0".into()),
         place: Some(TcParent::Parent(id(1, 0))),
         id: Some(id(1, 0x10)),
-        statistics: true,
-        details: false,
+        style: TcStyle { statistics: true, ..TcStyle::default() },
         json: true,
+        graph: false,
     };
     let line = "-s -j class show dev eth0 parent 1: classid 1:10";
     assert_eq!(parse(line), Ok(Command::Show(expected)));

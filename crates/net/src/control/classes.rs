@@ -73,8 +73,10 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
         if options.kind() != self.options.kind() {
             return Err(TcControlError::other_kind(self.options.kind(), options.kind()));
         }
-        // Below the discipline is below no class.
-        let parent = command.parent.filter(|parent| parent.minor() != 0);
+        // Below the discipline is below no class; and as in the kernel, below an unknown one of htb, too.
+        let is_there =
+            |parent: &ClassId| !matches!(options, ClassOptions::Htb(_)) || self.classes.contains_key(parent);
+        let parent = command.parent.filter(|parent| parent.minor() != 0).filter(is_there);
         match (self.classes.contains_key(&id), command.verb) {
             (true, TcVerb::Add) => return Err(TcControlError::Refused(TcRefusal::ClassExists(id))),
             (false, TcVerb::Change | TcVerb::Delete) => return Err(self.unknown_class(id)),
@@ -100,6 +102,7 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
                 let added = options.add(&mut *self.body, parent, id);
                 added.map_err(|refusal| self.refused(refusal))?;
                 self.classes.insert(id, MadeClass { parent, options: options.clone(), estimate });
+                self.table.insert(id);
             }
         }
         Ok(())
@@ -114,6 +117,7 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
         }
         self.body.remove_class(id).map_err(|refusal| self.refused(refusal))?;
         self.classes.remove(&id);
+        self.table.remove(id);
         Ok(())
     }
 }

@@ -80,6 +80,16 @@ pub enum TcControlError {
 }
 
 impl TcControlError {
+    /// What `tc` exits with: 2 for the kernel's no.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Line(error) => error.exit_code(),
+            Self::UnknownDevice { .. } => 1,
+            _ => 2,
+        }
+    }
+
     /// What the command wants is not to be had there.
     pub(super) fn not_possible(what: impl Into<String>, remedy: &'static str) -> Self {
         Self::Refused(TcRefusal::NotPossible { what: what.into(), remedy })

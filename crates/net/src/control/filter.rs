@@ -31,6 +31,11 @@ pub(super) struct Filter {
     /// The kernel's `800:` and `800`: of its priority, and in it.
     pub(super) table: u16,
     pub(super) number: u16,
+    /// Packets that were held against it, and for how many all was true.
+    pub(super) asked: u64,
+    pub(super) met: u64,
+    /// For how many each rule of a `u32` was.
+    pub(super) rules_met: Vec<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,13 +54,21 @@ impl FilterKind {
 }
 
 impl Filter {
-    fn is_for(&self, packet: &impl Packet) -> bool {
+    /// Whether it is for a packet; counts that it was asked.
+    fn ask(&mut self, packet: &impl Packet) -> bool {
         let any = FieldMatch::Source { address: Ipv4Addr::UNSPECIFIED, mask: Ipv4Addr::UNSPECIFIED };
-        match &self.kind {
-            FilterKind::U32(matches) => matches.iter().all(|rule| packet.matches(rule)),
+        self.asked += 1;
+        let is_met = match &self.kind {
+            FilterKind::U32(rules) => rules.iter().zip(&mut self.rules_met).all(|(rule, met)| {
+                let is_met = packet.matches(rule);
+                *met += u64::from(is_met);
+                is_met
+            }),
             // An address that may be any is one of IPv4.
             FilterKind::MatchAll => self.protocol == ALL || packet.matches(&any),
-        }
+        };
+        self.met += u64::from(is_met);
+        is_met
     }
 }
 
@@ -107,9 +120,9 @@ impl NewFilter {
 
 impl Filters {
     /// Where the first filter of `parent` that is for a packet sends it.
-    pub(super) fn first(&self, parent: ClassId, packet: &impl Packet) -> Option<ClassId> {
-        let mut filters = self.of.get(&parent)?.iter();
-        filters.find(|filter| filter.is_for(packet)).map(|filter| filter.flow)
+    pub(super) fn first(&mut self, parent: ClassId, packet: &impl Packet) -> Option<ClassId> {
+        let mut filters = self.of.get_mut(&parent)?.iter_mut();
+        filters.find_map(|filter| filter.ask(packet).then_some(filter.flow))
     }
 
     /// Those of `parent`, as they are asked.
@@ -150,7 +163,9 @@ impl Filters {
         let next = filters.iter().map(|filter| filter.table.saturating_add(1)).max().unwrap_or(FIRST_NUMBER);
         let table = table.unwrap_or(next);
         let behind = filters.partition_point(|filter| filter.prio <= prio);
-        filters.insert(behind, Filter { prio, protocol, kind, flow, table, number });
+        let rules_met = if let FilterKind::U32(rules) = &kind { vec![0; rules.len()] } else { Vec::new() };
+        let (asked, met) = (0, 0);
+        filters.insert(behind, Filter { prio, protocol, kind, flow, table, number, asked, met, rules_met });
         Ok(())
     }
 

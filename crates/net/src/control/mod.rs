@@ -11,24 +11,29 @@
 //!
 //! What a kind's options mean, and how they are shown, is the kind's own (`quietcore_qdisc`). `node` is one
 //! discipline of any kind with its classes, filters and estimates; `qdiscs`, `classes` and `filters` are the
-//! commands, `estimates` the timer behind `est`, `show` and `report` what is answered.
+//! commands, `estimates` the timer behind `est`, `show`, `report` and `print` what is answered, in the
+//! kernel's `order`, as a `graph` with `-g`.
 //!
 //! Random numbers of netem: those of `seed N` if the line says so, else of a seed that is drawn from the
 //! control's own by the order of commands: the same lines to the same `Control` give the same network again.
-//! `-d` shows that seed.
+//! `-q` shows that seed.
 //!
 //! Deliberately absent: `ingress`, actions, hash tables of `u32`, block sharing. Source: Linux
 //! net/sched/sch_api.c, cls_api.c and iproute2's `tc`, by behaviour. Deviations: a discipline that is deleted
 //! below `mq`, tbf or netem is replaced by the default one, not by one that drops everything; a handle that
 //! is taken is refused, where the kernel would put that discipline to a second place; one queue is enough for
-//! `mq`; a class has to be named when it is added.
+//! `mq`; a class has to be named when it is added;
+//! what a line is given twice is refused, where `tc` takes the last.
 
 mod classes;
 mod error;
 mod estimates;
 mod filter;
 mod filters;
+mod graph;
 mod node;
+mod order;
+mod print;
 mod qdiscs;
 mod report;
 mod show;
@@ -73,11 +78,12 @@ use tree::{DeviceEntry, DeviceRoot};
 ///     control.execute_line(line)?;
 /// }
 /// let shown = control.execute_line("tc qd show dev eth1")?.to_string();
-/// assert_eq!(shown, "\
-/// qdisc mq 1: root
-/// qdisc netem 8001: parent 1:1 limit 70000 delay 6ms
-/// qdisc netem 8002: parent 1:2 limit 70000 delay 8ms
-/// ");
+/// let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
+/// assert_eq!(lines, [
+///     "qdisc mq 1: root",
+///     "qdisc netem 8001: parent 1:1 limit 70000 delay 6ms",
+///     "qdisc netem 8002: parent 1:2 limit 70000 delay 8ms",
+/// ]);
 /// # machine.shutdown();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -96,7 +102,7 @@ impl<P: Packet + Debug + Send> Control<P> {
     #[must_use]
     pub fn new(machine: &'static Machine, seed: u64) -> Self {
         let seeds = ChaCha8Rng::seed_from_u64(seed);
-        let state = ControlState { devices: BTreeMap::new(), next_handle: FIRST_HANDLE, seeds };
+        let state = ControlState { devices: BTreeMap::new(), next_handle: FIRST_HANDLE, made: 0, seeds };
         let (state, sampler) = (Mutex::new(state), OnceLock::new());
         Self { shared: Arc::new(ControlShared { machine, state, sampler }) }
     }

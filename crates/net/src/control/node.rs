@@ -6,6 +6,7 @@
 
 use super::TcControlError;
 use super::filter::Filters;
+use super::order::ClassTable;
 use core::any::Any;
 use core::fmt::Debug;
 use quietcore_live::Nanos;
@@ -54,6 +55,12 @@ pub(super) struct QdiscNode<P> {
     pub(super) body: Box<dyn Classful<P>>,
     pub(super) estimate: Option<Estimate>,
     pub(super) classes: BTreeMap<ClassId, MadeClass>,
+    /// In which order they are listed.
+    pub(super) table: ClassTable,
+    /// How many disciplines were made before it.
+    pub(super) birth: u64,
+    /// The parent that its line named: `1:` may stand for `1:1`.
+    pub(super) named_parent: Option<ClassId>,
     pub(super) filters: Filters,
 }
 
@@ -81,6 +88,14 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
     /// All its classes, in order, those included that no line made.
     pub(super) fn all_classes(&self) -> Vec<ClassId> {
         if self.body.wraps_one() { vec![self.only_slot()] } else { self.body.classes() }
+    }
+
+    /// The same as they are listed; the discipline itself among them, if it is one of them.
+    pub(super) fn listed_classes(&self) -> Vec<ClassId> {
+        let listed: Vec<ClassId> = self.table.all().collect();
+        // Classes that no line made, as those of prio, are in no table.
+        let others = self.all_classes().into_iter().filter(|class| !listed.contains(class));
+        others.chain(listed.iter().copied()).collect()
     }
 
     /// The classes that can have a discipline inside, in order.
@@ -185,7 +200,7 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
     }
 
     /// Where filters send a packet, if they know it.
-    fn class_of(&self, packet: &P) -> Option<ClassId> {
+    fn class_of(&mut self, packet: &P) -> Option<ClassId> {
         let mut class = self.filters.first(self.id(), packet)?;
         for _ in 0..LEVELS {
             match self.filters.first(class, packet) {

@@ -7,6 +7,7 @@
 use super::TcControlError;
 use super::filter::Filters;
 use super::node::{Estimate, QdiscNode};
+use super::order::ClassTable;
 use super::state::{ControlState, FIRST_HANDLE};
 use super::tree::{Attachment, DeviceEntry, DeviceRoot, Occupant, place_text};
 use core::fmt::Debug;
@@ -30,6 +31,13 @@ pub(super) fn estimate(asked: Option<Estimation>, now: Nanos) -> Result<Option<E
         TcControlError::setting("est", "est", value, error.to_string())
     })?;
     Ok(Some(estimate))
+}
+
+/// What a new discipline has from its line, and its number among all.
+struct Origin {
+    estimate: Option<Estimate>,
+    birth: u64,
+    named_parent: Option<ClassId>,
 }
 
 /// What is to be done to whom.
@@ -60,9 +68,16 @@ impl<P: Packet + Debug + Send> ControlState<P> {
                     None => self.free_handle(&command.device)?,
                 };
                 let seed = self.seeds.next_u64();
+                self.made += 1;
+                let birth = self.made;
+                let named_parent = match command.place {
+                    Some(TcParent::Parent(parent)) => Some(parent),
+                    _ => None,
+                };
+                let origin = Origin { estimate, birth, named_parent };
                 let entry = self.entry(&command.device)?;
                 let context = QdiscContext { handle, now, seed, random };
-                let made = entry.create(spot, options, estimate, &context);
+                let made = entry.create(spot, options, origin, &context);
                 if made.is_err() {
                     (self.next_handle, self.seeds) = before;
                 }
@@ -164,6 +179,10 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
                     let (found, named) = (ClassId::new(occupant.handle, 0), ClassId::new(named, 0));
                     return Err(TcControlError::OtherHandle { found, named });
                 }
+                // As the kernel: of another kind it is another one.
+                None if command.verb == TcVerb::Change && options.kind() != occupant.kind => {
+                    Operation::Create
+                }
                 _ => Operation::Change(occupant),
             },
             (Some(occupant), TcVerb::Replace) => match handle {
@@ -237,9 +256,10 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         &mut self,
         spot: Attachment,
         options: &QdiscOptions,
-        estimate: Option<Estimate>,
+        origin: Origin,
         context: &QdiscContext,
     ) -> Result<(), TcControlError> {
+        let Origin { estimate, birth, named_parent } = origin;
         if matches!(options, QdiscOptions::Mq(_)) {
             self.device.graft_each();
             self.root = DeviceRoot::Mq { handle: context.handle, estimate };
@@ -250,7 +270,13 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         let body = made.map_err(|refusal| TcControlError::refused(refusal, Vec::new()))?;
         let (classes, filters) = (BTreeMap::new(), Filters::default());
         let seed = if let SeedUse::Named(named) = options.seed() { named } else { seed };
-        let node = QdiscNode { handle, options: options.clone(), seed, body, estimate, classes, filters };
+        let options = options.clone();
+        let mut table = ClassTable::default();
+        if body.describe_root_class().is_some() {
+            table.insert(ClassId::new(handle, 0));
+        }
+        let node =
+            QdiscNode { handle, options, seed, body, estimate, classes, table, birth, named_parent, filters };
         match spot {
             Attachment::Root => {
                 self.device.graft_root(node);

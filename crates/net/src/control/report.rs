@@ -1,19 +1,18 @@
-//! What a command answers: plain data, which is written as `tc` writes it.
+//! What a command answers: plain data, which `print` writes as `tc` writes it.
 //!
 //! A report has all that is known, whatever the line asked for; [`ShowOptions`] says what its text has of it.
 
 use crate::QueueStatistics;
-use core::fmt::{self, Formatter};
 
 #[cfg(test)]
 mod tests;
-use quietcore_qdisc::tc::{FieldMatch, Protocol, rate_text, size_text};
+use quietcore_qdisc::tc::{FieldMatch, Protocol, TcProperties, TcStyle};
 use quietcore_qdisc::{ClassId, Statistics};
 
 /// What a command answered.
 ///
 /// Its text is what `tc` prints, with a line's end behind each line; of what only changed something, nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Answer {
     /// It is done.
@@ -22,6 +21,8 @@ pub enum Answer {
     Qdiscs(Vec<QdiscReport>),
     /// `class show`: discipline by discipline, in the order of their names.
     Classes(Vec<ClassReport>),
+    /// The same with `-g`, which prints a tree.
+    Graph(Vec<ClassReport>),
     /// `filter show`: as they are asked.
     Filters(Vec<FilterReport>),
 }
@@ -30,12 +31,12 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShowOptions {
-    /// `-s`: what was counted.
-    pub statistics: bool,
-    /// `-d`: what is rarely asked for.
-    pub details: bool,
+    /// What is asked for of what is known.
+    pub style: TcStyle,
     /// The device, if the line named none.
     pub device: bool,
+    /// The parent: not if the line named it.
+    pub parent: bool,
 }
 
 /// `rate`: what an estimator says.
@@ -59,7 +60,7 @@ pub struct QueueReport {
 }
 
 /// A discipline.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct QdiscReport {
     /// Of what kind.
@@ -70,16 +71,18 @@ pub struct QdiscReport {
     pub parent: Option<ClassId>,
     /// The device.
     pub device: String,
-    /// What it was told, with defaults, as `tc` writes it.
-    pub options: String,
-    /// What `-d` adds: of netem, the seed of its numbers if no line named one.
-    pub details: String,
+    /// The device and its queues, as far as they have it for their own.
+    pub references: usize,
+    /// How many disciplines were made before it; 0 of a default one.
+    pub birth: u64,
+    /// What it was told, with defaults.
+    pub options: TcProperties,
     /// What it has done, and holds.
     pub statistics: Statistics,
     /// How fast, if that is estimated.
     pub rate: Option<RateReport>,
-    /// Lines that `-s` has for its kind.
-    pub notes: Vec<String>,
+    /// What `-s` has for its kind.
+    pub figures: TcProperties,
     /// The transmit queue, of its root discipline.
     pub queue: Option<QueueReport>,
     /// What its text has.
@@ -87,7 +90,7 @@ pub struct QdiscReport {
 }
 
 /// A class.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ClassReport {
     /// Of what kind, which is its discipline's.
@@ -100,16 +103,14 @@ pub struct ClassReport {
     pub device: String,
     /// The discipline inside, if a line put it there.
     pub leaf: Option<ClassId>,
-    /// What it was told, with defaults, as `tc` writes it.
-    pub options: String,
-    /// What `-d` adds.
-    pub details: String,
-    /// What it has done, and holds.
-    pub statistics: Statistics,
+    /// What it was told, with defaults.
+    pub options: TcProperties,
+    /// What it has done, and holds; nothing where only its name is shown.
+    pub statistics: Option<Statistics>,
     /// How fast, if that is estimated.
     pub rate: Option<RateReport>,
-    /// Lines that `-s` has for its kind.
-    pub notes: Vec<String>,
+    /// What `-s` has for its kind.
+    pub figures: TcProperties,
     /// What its text has.
     pub shown: ShowOptions,
 }
@@ -132,191 +133,16 @@ pub struct FilterReport {
     pub flow: ClassId,
     /// What has to be true, of `u32`.
     pub rules: Vec<FieldMatch>,
+    /// How many packets were held against it.
+    pub asked: u64,
+    /// For how many of them all was true.
+    pub met: u64,
+    /// For how many each rule was; a rule is only asked if those before it were.
+    pub rules_met: Vec<u64>,
     /// The number of its hash table, of `u32`.
     pub table: u16,
     /// Its number in that table.
     pub number: u16,
     /// What its text has.
     pub shown: ShowOptions,
-}
-
-impl fmt::Display for Answer {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Done => Ok(()),
-            Self::Qdiscs(reports) => reports.iter().try_for_each(|report| writeln!(out, "{report}")),
-            Self::Classes(reports) => reports.iter().try_for_each(|report| writeln!(out, "{report}")),
-            Self::Filters(reports) => {
-                let mut before: Option<&FilterReport> = None;
-                for report in reports {
-                    let is_like = |before: &FilterReport| {
-                        (before.parent, before.prio) == (report.parent, report.prio)
-                            && before.device == report.device
-                    };
-                    if !before.is_some_and(is_like) {
-                        report.write_heads(out)?;
-                    }
-                    writeln!(out, "{report}")?;
-                    before = Some(report);
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-impl fmt::Display for RateReport {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, "rate {} {}pps", rate_text(self.bits_per_second), self.packets_per_second)
-    }
-}
-
-/// ` Sent ...` and ` backlog ...`.
-fn write_statistics(
-    statistics: &Statistics,
-    rate: Option<RateReport>,
-    out: &mut Formatter<'_>,
-) -> fmt::Result {
-    write!(out, "\n {statistics}\n ")?;
-    if let Some(rate) = rate {
-        write!(out, "{rate} ")?;
-    }
-    let Statistics { backlog, qlen, requeues, .. } = statistics;
-    write!(out, "backlog {} {qlen}p requeues {requeues}", size_text(*backlog))
-}
-
-fn write_place(parent: Option<ClassId>, out: &mut Formatter<'_>) -> fmt::Result {
-    match parent {
-        None => out.write_str(" root"),
-        Some(parent) => write!(out, " parent {parent}"),
-    }
-}
-
-/// A blank and the text, if there is one.
-fn write_some(text: &str, out: &mut Formatter<'_>) -> fmt::Result {
-    if text.is_empty() { Ok(()) } else { write!(out, " {text}") }
-}
-
-/// A handle that is 0 is shown, too.
-struct Handle(ClassId);
-
-impl fmt::Display for Handle {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, "{:x}:", self.0.major())
-    }
-}
-
-/// What is ours and not `tc`'s says so.
-impl fmt::Display for QueueReport {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let QueueStatistics {
-            dequeued_at_home: home,
-            dequeued_elsewhere: elsewhere,
-            dequeued_by_strangers: strangers,
-            watchdogs,
-            watchdogs_elsewhere,
-            delay_timers,
-            over_memory,
-            locked,
-            contended,
-            waited,
-            ..
-        } = self.statistics;
-        write!(out, "[quietcore] queue {}: dequeued at home {home} elsewhere {elsewhere}", self.number)?;
-        write!(out, " off lanes {strangers}, watchdogs {watchdogs} elsewhere {watchdogs_elsewhere}")?;
-        if delay_timers > 0 {
-            write!(out, ", delay timers {delay_timers}")?;
-        }
-        if over_memory > 0 {
-            write!(out, ", dropped for want of memory {over_memory}")?;
-        }
-        write!(out, ", lock taken {locked} waited {contended} for {waited:?}")
-    }
-}
-
-impl fmt::Display for QdiscReport {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, "qdisc {} {}", self.kind, Handle(self.handle))?;
-        if self.shown.device {
-            write!(out, " dev {}", self.device)?;
-        }
-        write_place(self.parent, out)?;
-        write_some(&self.options, out)?;
-        if self.shown.details {
-            write_some(&self.details, out)?;
-        }
-        if !self.shown.statistics {
-            return Ok(());
-        }
-        write_statistics(&self.statistics, self.rate, out)?;
-        self.notes.iter().try_for_each(|note| write!(out, "\n  {note}"))?;
-        self.queue.iter().try_for_each(|queue| write!(out, "\n {queue}"))
-    }
-}
-
-impl fmt::Display for ClassReport {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, "class {} {}", self.kind, self.id)?;
-        write_place(self.parent, out)?;
-        self.leaf.iter().try_for_each(|leaf| write!(out, " leaf {}", Handle(*leaf)))?;
-        write_some(&self.options, out)?;
-        if self.shown.details {
-            write_some(&self.details, out)?;
-        }
-        if !self.shown.statistics {
-            return Ok(());
-        }
-        write_statistics(&self.statistics, self.rate, out)?;
-        self.notes.iter().try_for_each(|note| write!(out, "\n {note}"))
-    }
-}
-
-impl FilterReport {
-    /// What all filters of a priority begin with.
-    fn write_head(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "filter parent {} protocol {} pref {} {}",
-            self.parent, self.protocol, self.prio, self.kind
-        )?;
-        out.write_str(" chain 0")
-    }
-
-    /// Its priority, and its hash table.
-    fn write_heads(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        self.write_head(out)?;
-        out.write_str("\n")?;
-        if self.kind == "u32" {
-            self.write_head(out)?;
-            writeln!(out, " fh {:x}: ht divisor 1", self.table)?;
-        }
-        Ok(())
-    }
-}
-
-/// The word of the header that a rule looks at: value, mask, and how far behind the header's begin.
-fn key(rule: &FieldMatch) -> (u32, u32, u32) {
-    let upper = |value: u16| u32::from(value) << 16;
-    match *rule {
-        FieldMatch::Source { address, mask } => (address.to_bits() & mask.to_bits(), mask.to_bits(), 12),
-        FieldMatch::Destination { address, mask } => (address.to_bits() & mask.to_bits(), mask.to_bits(), 16),
-        FieldMatch::SourcePort { value, mask } => (upper(value & mask), upper(mask), 20),
-        FieldMatch::DestinationPort { value, mask } => (u32::from(value & mask), u32::from(mask), 20),
-        FieldMatch::Protocol { value, mask } => (u32::from(value & mask) << 16, u32::from(mask) << 16, 8),
-    }
-}
-
-impl fmt::Display for FilterReport {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        self.write_head(out)?;
-        if self.kind != "u32" {
-            return write!(out, " handle 0x1 flowid {}", self.flow);
-        }
-        write!(out, " fh {:x}::{:x} order {}", self.table, self.number, self.number)?;
-        write!(out, " key ht {:x} bkt 0 flowid {}", self.table, self.flow)?;
-        self.rules.iter().try_for_each(|rule| {
-            let (value, mask, at) = key(rule);
-            write!(out, "\n  match {value:08x}/{mask:08x} at {at}")
-        })
-    }
 }

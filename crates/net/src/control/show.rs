@@ -3,14 +3,16 @@
 use super::TcControlError;
 use super::filter;
 use super::node::{Estimate, QdiscNode, node};
+use super::order::qdisc_bucket;
 use super::qdiscs::root_handle;
 use super::report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, ShowOptions};
 use super::state::ControlState;
 use super::tree::{DeviceEntry, DeviceRoot};
 use core::any::Any;
+use core::cmp::Reverse;
 use core::fmt::Debug;
-use quietcore_qdisc::tc::{SeedUse, ShowCommand, TcDescription, TcObject, TcParent};
-use quietcore_qdisc::{ClassId, Fifo, Packet, Qdisc};
+use quietcore_qdisc::tc::{SeedUse, ShowCommand, TcDescription, TcObject, TcParent, TcProperties};
+use quietcore_qdisc::{ClassId, ClassListing, Fifo, Packet, Qdisc};
 
 fn rate(estimate: Option<&Estimate>) -> Option<RateReport> {
     estimate.map(|estimate| RateReport {
@@ -30,8 +32,11 @@ fn is_below(asked: Option<TcParent>, parent: Option<ClassId>) -> bool {
 
 impl<P: Packet + Debug + Send> ControlState<P> {
     pub(super) fn show(&mut self, command: &ShowCommand) -> Result<Answer, TcControlError> {
-        let (statistics, details) = (command.statistics, command.details);
-        let shown = ShowOptions { statistics, details, device: command.device.is_none() };
+        let shown = ShowOptions {
+            style: command.style,
+            device: command.device.is_none(),
+            parent: command.place.is_none(),
+        };
         if let Some(device) = &command.device {
             self.entry(device)?;
         }
@@ -49,11 +54,18 @@ impl<P: Packet + Debug + Send> ControlState<P> {
             TcObject::Class => {
                 let mut reports = Vec::new();
                 devices.for_each(|(name, entry)| entry.show_classes(name, shown, &mut reports));
+                // A parent stands for its discipline; nothing is below the device itself.
                 reports.retain(|report| {
-                    let own = command.place == Some(TcParent::Parent(ClassId::new(report.id.major(), 0)));
-                    let below = is_below(command.place, report.parent) || (own && report.parent.is_none());
+                    let below = match command.place {
+                        None => true,
+                        Some(TcParent::Root) => false,
+                        Some(TcParent::Parent(asked)) => asked.major() == report.id.major(),
+                    };
                     below && command.id.is_none_or(|id| id == report.id)
                 });
+                if command.graph {
+                    return Ok(Answer::Graph(reports));
+                }
                 Ok(Answer::Classes(reports))
             }
             TcObject::Filter => {
@@ -68,8 +80,11 @@ impl<P: Packet + Debug + Send> ControlState<P> {
 }
 
 /// What `-s` says where packets never reached the discipline.
-fn overload(lost: u64) -> String {
-    format!("overload {lost} pkt lost ahead of the queues, and not counted above")
+fn add_overload(figures: &mut TcProperties, lost: u64) {
+    if !figures.is_empty() {
+        figures.text_only("\n");
+    }
+    figures.add("lost_ahead", " overload {} pkt lost ahead of the queues, and not counted above", lost);
 }
 
 impl<P: Packet + Debug + Send> DeviceEntry<P> {
@@ -82,11 +97,12 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
                     handle: ClassId::new(*handle, 0),
                     parent: None,
                     device: device.into(),
-                    options: String::new(),
-                    details: String::new(),
+                    references: 1,
+                    birth: 0,
+                    options: TcProperties::default(),
                     statistics: self.queues_statistics(),
                     rate: rate(estimate.as_ref()),
-                    notes: Vec::new(),
+                    figures: TcProperties::default(),
                     queue: None,
                     shown,
                 });
@@ -109,14 +125,23 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
                 root.queue = Some(QueueReport { number, statistics });
             }
         }
-        let lost = self.device.lost_ahead().filter(|lost| *lost > 0);
-        if let (Some(lost), Some(root)) = (lost, reports.get_mut(first)) {
-            root.notes.push(overload(lost));
+        // The root, then the others as the kernel holds them.
+        if let Some((root, others)) = reports[first..].split_first_mut() {
+            if root.kind != "mq" {
+                root.references = self.device.queues() + 1;
+            }
+            others.sort_by_key(|report| {
+                let queue = report.queue.map_or(0, |queue| queue.number);
+                (qdisc_bucket(report.handle.major()), Reverse((report.birth, queue)))
+            });
+            if let Some(lost) = self.device.lost_ahead().filter(|lost| *lost > 0) {
+                add_overload(&mut root.figures, lost);
+            }
         }
     }
 
     fn show_classes(&self, device: &str, shown: ShowOptions, reports: &mut Vec<ClassReport>) {
-        if let Some(handle) = self.mq() {
+        if let DeviceRoot::Mq { handle, .. } = self.root {
             for number in 0..self.device.queues() {
                 let leaf = self.device.look(number, |qdisc| node(qdisc).map(QdiscNode::id));
                 reports.push(ClassReport {
@@ -125,11 +150,10 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
                     parent: None,
                     device: device.into(),
                     leaf,
-                    options: String::new(),
-                    details: String::new(),
-                    statistics: self.device.statistics(number).qdisc,
+                    options: TcProperties::default(),
+                    statistics: Some(self.device.statistics(number).qdisc),
                     rate: None,
-                    notes: Vec::new(),
+                    figures: TcProperties::default(),
                     shown,
                 });
             }
@@ -159,6 +183,9 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
                     filter::FilterKind::U32(rules) => rules.clone(),
                     filter::FilterKind::MatchAll => Vec::new(),
                 },
+                asked: filter.asked,
+                met: filter.met,
+                rules_met: filter.rules_met.clone(),
                 table: filter.table,
                 number: filter.number,
                 shown,
@@ -181,11 +208,12 @@ fn plain<P: Packet + Debug + Send>(
         handle: ClassId::new(0, 0),
         parent,
         device: device.into(),
-        options: fifo.map_or_else(String::new, |fifo| fifo.limit().to_string()),
-        details: String::new(),
+        references: 1,
+        birth: 0,
+        options: fifo.map_or_else(TcProperties::default, |fifo| fifo.limit().describe().options),
         statistics: qdisc.statistics(),
         rate: None,
-        notes: Vec::new(),
+        figures: TcProperties::default(),
         queue: None,
         shown,
     }
@@ -193,30 +221,36 @@ fn plain<P: Packet + Debug + Send>(
 
 impl<P: Packet + Debug + Send> QdiscNode<P> {
     fn report(&self, parent: Option<ClassId>, device: &str, shown: ShowOptions) -> QdiscReport {
-        let TcDescription { options, details, notes } = self.describe();
-        let seed = match self.options.seed() {
-            SeedUse::Drawn => format!("seed {}", self.seed),
-            _ => String::new(),
-        };
+        let TcDescription { mut options, figures } = self.describe();
+        if self.options.seed() == SeedUse::Drawn {
+            options.ours(|options| options.add("seed", " seed {}", self.seed));
+        }
         QdiscReport {
             kind: self.options.kind(),
             handle: self.id(),
-            parent,
+            parent: self.named_parent.or(parent),
             device: device.into(),
+            references: 1,
+            birth: self.birth,
             options,
-            details: if details.is_empty() { seed } else { details },
             statistics: self.statistics(),
             rate: rate(self.estimate.as_ref()),
-            notes,
+            figures,
             queue: None,
             shown,
         }
     }
 
     fn report_classes(&self, device: &str, shown: ShowOptions, reports: &mut Vec<ClassReport>) {
-        for id in self.all_classes() {
+        let listing = self.body.listing();
+        if listing == ClassListing::Hidden {
+            return;
+        }
+        for id in self.listed_classes() {
             let class = self.classes.get(&id);
-            let TcDescription { options, details, notes } = self.describe_class(id);
+            let root = self.body.describe_root_class().filter(|_| id == self.id());
+            let TcDescription { options, figures } = root.unwrap_or_else(|| self.describe_class(id));
+            let statistics = self.body.class_statistics(id).unwrap_or_default();
             reports.push(ClassReport {
                 kind: self.options.kind(),
                 id,
@@ -224,10 +258,9 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
                 device: device.into(),
                 leaf: self.child(id).map(Self::id),
                 options,
-                details,
-                statistics: self.body.class_statistics(id).unwrap_or_default(),
+                statistics: (listing == ClassListing::Counted).then_some(statistics),
                 rate: rate(class.and_then(|class| class.estimate.as_ref())),
-                notes,
+                figures,
                 shown,
             });
         }

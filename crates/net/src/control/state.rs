@@ -24,6 +24,8 @@ pub(super) struct ControlShared<P> {
 pub(super) struct ControlState<P> {
     pub(super) devices: BTreeMap<String, DeviceEntry<P>>,
     pub(super) next_handle: u16,
+    /// Disciplines that were made.
+    pub(super) made: u64,
     pub(super) seeds: ChaCha8Rng,
 }
 

@@ -1,10 +1,9 @@
 //! Carries out lines of `tc` on an instance's devices, and answers with text.
 
 use super::conversation::Reply;
-use super::report_json;
 use crate::control::Control;
 use quietcore_qdisc::IpPacket;
-use quietcore_qdisc::tc::{Command, parse};
+use quietcore_qdisc::tc::{Command, JsonLayout, parse};
 
 /// Carries out a line as an instance does: what it answers is text, or JSON if the line asks for that (`-j`).
 ///
@@ -15,8 +14,7 @@ pub fn execute(control: &Control<IpPacket>, line: &str) -> Reply {
     let answer = control.execute(&command).map_err(|error| error.to_string())?;
     match &command {
         Command::Show(show) if show.json => {
-            let text = serde_json::to_string_pretty(&report_json::of(&answer));
-            text.map(|text| text + "\n").map_err(|error| error.to_string())
+            Ok(answer.json(if show.style.pretty { JsonLayout::Spread } else { JsonLayout::Line }))
         }
         _ => Ok(answer.to_string()),
     }

@@ -12,7 +12,6 @@ mod executor;
 mod name;
 mod record;
 mod relay;
-mod report_json;
 mod tun;
 
 pub use control_socket::ask;

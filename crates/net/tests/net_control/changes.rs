@@ -1,6 +1,7 @@
 //! What runs goes on running: changes keep what is queued, and what is queued leaves by what is new.
 
 use super::world::{World, parcel};
+use quietcore::qdisc::tc::TcStyle;
 
 /// Goal: `change` and `replace` of the same kind keep the queue, of netem its moments, too. Method: packets
 /// that wait for an hour; another limit and delay; then a new netem, which drops them.
@@ -13,7 +14,8 @@ fn netem_keeps_what_waits() {
          tc qd replace dev eth1 root netem limit 10 delay 1us
          tc qd change dev eth1 handle 5: netem limit 10");
     let kept = world.qdisc("5:");
-    assert_eq!((kept.statistics.qlen, kept.options.as_str()), (3, "limit 10"));
+    let options = kept.options.text(TcStyle::default());
+    assert_eq!((kept.statistics.qlen, options.as_str()), (3, "limit 10"));
     world.send(parcel(2, 100));
     assert_eq!(world.gate.next().1.port, 2, "by the new delay");
     assert_eq!(world.qdisc("5:").statistics.qlen, 3, "by the old one");
@@ -48,8 +50,8 @@ fn a_queue_of_mq() {
     assert_eq!(
         world.show("tc qd show dev eth1"),
         "qdisc mq 1: root\n\
-         qdisc pfifo 0: parent 1:1 limit 1000p\n\
-         qdisc pfifo 0: parent 1:2 limit 1000p\n"
+         qdisc pfifo 0: parent 1:2 limit 1000p\n\
+         qdisc pfifo 0: parent 1:1 limit 1000p\n"
     );
     assert_eq!(
         world.refused("tc qd change dev eth1 handle 1: fq"),
@@ -87,9 +89,9 @@ fn inside_of_others() {
          tc qd add dev eth1 parent 2: handle 3: tbf rate 8bit burst 100 limit 10kb");
     assert_eq!(
         world.show("tc qd show dev eth1"),
-        "qdisc htb 1: root r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000\n\
+        "qdisc htb 1: root refcnt 2 r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000\n\
          qdisc netem 2: parent 1:10 limit 1000 delay 1ms\n\
-         qdisc tbf 3: parent 2:1 rate 8bit burst 100b lat 1.01e+04s\n"
+         qdisc tbf 3: parent 2: rate 8bit burst 100b lat 1.01e+04s\n"
     );
     world.send_all(3, &parcel(1, 100));
     world.gate.next();
@@ -142,7 +144,7 @@ fn fq_and_fifos() {
     }
     world.tc("tc qd change dev eth1 root fq priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
          tc qd change dev eth1 root fq maxrate 1gbit");
-    let told = world.qdisc("5:").options;
+    let told = world.qdisc("5:").options.text(TcStyle::default());
     assert!(
         told.contains("flow_limit 50p") && told.contains("quantum 100b") && told.contains("maxrate 1Gbit")
     );

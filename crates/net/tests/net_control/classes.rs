@@ -17,7 +17,8 @@ const TREE: &str = "
 fn counted(world: &World, class: &str) -> (u64, u64) {
     let line = format!("tc -s class show dev eth1 classid {class}");
     let reports = world.classes(&line);
-    (reports[0].statistics.sent_packets, reports[0].statistics.qlen)
+    let statistics = reports[0].statistics.expect("it is counted");
+    (statistics.sent_packets, statistics.qlen)
 }
 
 /// Goal: filters send packets to their classes, and classes of a lower priority number go first. Method: with
@@ -48,27 +49,28 @@ fn as_shown() {
     world.tc("tc qd add dev eth1 parent 1:20 handle 20: pfifo");
     assert_eq!(
         world.show("tc class show dev eth1"),
-        "class htb 1:1 root rate 1Gbit ceil 1Gbit burst 1600b cburst 1600b\n\
-         class htb 1:10 parent 1:1 prio 2 rate 100Mbit ceil 1Gbit burst 1600b cburst 1600b\n\
-         class htb 1:20 parent 1:1 leaf 20: prio 1 rate 100Mbit ceil 1Gbit burst 1600b cburst 1600b\n\
-         class htb 1:30 parent 1:1 prio 3 rate 100Mbit ceil 1Gbit burst 1600b cburst 1600b\n"
+        "class htb 1:1 root rate 1Gbit ceil 1Gbit burst 1375b cburst 1375b\n\
+         class htb 1:10 parent 1:1 prio 2 rate 100Mbit ceil 1Gbit burst 1600b cburst 1375b\n\
+         class htb 1:20 parent 1:1 leaf 20: prio 1 rate 100Mbit ceil 1Gbit burst 1600b cburst 1375b\n\
+         class htb 1:30 parent 1:1 prio 3 rate 100Mbit ceil 1Gbit burst 1600b cburst 1375b\n"
     );
     assert_eq!(
-        world.show("tc -s -d class show dev eth1 classid 1:10"),
-        "class htb 1:10 parent 1:1 prio 2 rate 100Mbit ceil 1Gbit burst 1600b cburst 1600b quantum 200000 level 0\n \
+        world.show("tc -s -d -q class show dev eth1 classid 1:10"),
+        "class htb 1:10 parent 1:1 prio 2 quantum 200000 rate 100Mbit ceil 1Gbit linklayer ethernet \
+         burst 1600b/1 mpu 0b cburst 1375b/1 mpu 0b level 0\n \
          Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)\n \
          backlog 0b 0p requeues 0\n \
          lended: 0 borrowed: 0 giants: 0\n \
-         tokens: 2000 ctokens: 200\n \
-         [quietcore] quantum is big, consider r2q change\n"
+         tokens: 2000 ctokens: 187\n \
+         [quietcore] quantum is big, consider r2q change\n\n"
     );
     assert_eq!(
         world.show("tc filter show dev eth1"),
         "filter parent 1: protocol ip pref 1 u32 chain 0\n\
          filter parent 1: protocol ip pref 1 u32 chain 0 fh 800: ht divisor 1\n\
-         filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 flowid 1:10\n  \
+         filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 *flowid 1:10 not_in_hw\n  \
          match 00000050/0000ffff at 20\n\
-         filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::801 order 2049 key ht 800 bkt 0 flowid 1:20\n  \
+         filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::801 order 2049 key ht 800 bkt 0 *flowid 1:20 not_in_hw\n  \
          match 00000035/0000ffff at 20\n"
     );
 }
@@ -84,15 +86,14 @@ fn chosen_classes() {
          tc class add dev eth1 parent 2: classid 2:1 hfsc sc rate 1gbit
          tc class add dev eth1 parent 2:1 classid 2:2 hfsc sc rate 1gbit");
     for (asked, shown) in [
-        ("", "1:1 1:10 1:20 1:30 2:1 2:2"),
-        ("root", "1:1"),
-        ("parent 1:", "1:1"),
-        ("parent 1:1", "1:10 1:20 1:30"),
-        ("parent 2:", "2:1"),
-        ("parent 2:1", "2:2"),
-        ("parent 2:2", ""),
+        ("", "1:1 1:10 1:20 1:30 2:0 2:1 2:2"),
+        ("root", ""),
+        ("parent 1:", "1:1 1:10 1:20 1:30"),
+        ("parent 1:1", "1:1 1:10 1:20 1:30"),
+        ("parent 2:", "2:0 2:1 2:2"),
+        ("parent 3:", ""),
         ("classid 1:10", "1:10"),
-        ("parent 1: classid 1:10", ""),
+        ("parent 1: classid 1:10", "1:10"),
     ] {
         let reports = world.classes(&format!("tc class show dev eth1 {asked}"));
         let names: Vec<String> =
@@ -234,7 +235,7 @@ fn numbers_of_filters() {
     let numbers = || -> Vec<(u16, u16, u16)> {
         let shown = world.control.execute_line("tc -s filter show dev eth1 parent 1:");
         let Ok(Answer::Filters(reports)) = shown else { panic!("{shown:?}") };
-        assert!(reports.iter().all(|report| report.device == "eth1" && report.shown.statistics));
+        assert!(reports.iter().all(|report| report.device == "eth1" && report.shown.style.statistics));
         reports.iter().map(|report| (report.prio, report.table, report.number)).collect()
     };
     let last = (9, 0x801, 0x800);
@@ -292,7 +293,7 @@ fn handed_on_eight_times() {
     };
     (1..=9).for_each(inner);
     world.tc("tc qd add dev eth1 parent 1:9 handle 2: pfifo limit 5");
-    let shown = world.show("tc class show dev eth1 parent 1:8");
+    let shown = world.show("tc class show dev eth1 classid 1:9");
     assert!(shown.starts_with("class hfsc 1:9 parent 1:8 leaf 2: sc "), "{shown}");
     world.send(parcel(80, 100));
     assert_eq!(world.gate.next().1.port, 80);

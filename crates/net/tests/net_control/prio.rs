@@ -10,13 +10,13 @@ fn as_shown() {
     world.tc("tc qdisc add dev eth1 root handle 1: prio");
     assert_eq!(
         world.show("tc qdisc show dev eth1"),
-        "qdisc prio 1: root bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n"
+        "qdisc prio 1: root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n"
     );
     world.tc("tc qdisc change dev eth1 root handle 1: prio bands 2 priomap 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
     world.tc("tc qdisc add dev eth1 parent 1:2 handle 20: pfifo limit 7");
     assert_eq!(
         world.show("tc qdisc show dev eth1"),
-        "qdisc prio 1: root bands 2 priomap 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n\
+        "qdisc prio 1: root refcnt 2 bands 2 priomap 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n\
          qdisc pfifo 20: parent 1:2 limit 7p\n"
     );
     assert_eq!(

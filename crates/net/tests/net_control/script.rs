@@ -1,6 +1,7 @@
 //! The script of seed 000, as typed, and what is shown of it.
 
 use super::world::{World, parcel};
+use quietcore::qdisc::tc::TcStyle;
 use quietcore::qdisc::{ClassId, Enqueued};
 
 const ADDED: [(u32, u32); 8] = [
@@ -32,13 +33,14 @@ fn the_script_of_the_seed() {
     assert!(refused.starts_with("Cannot delete qdisc with handle of zero"), "{refused}");
     script().iter().for_each(|line| world.tc(line));
     let mut expected = "qdisc mq 1: root\n".to_string();
-    for (queue, (limit, delay)) in ADDED.iter().enumerate() {
-        let (handle, class) = (0x8001 + queue, queue + 1);
+    // The kernel's order, which is by handles.
+    for class in [1, 5, 3, 7, 2, 4, 6, 8] {
+        let (handle, (limit, delay)) = (0x8000 + class, ADDED[class - 1]);
         expected += &format!("qdisc netem {handle:x}: parent 1:{class} limit {limit} delay {delay}ms\n");
     }
     assert_eq!(world.show("tc qd show dev eth1"), expected);
     // Nothing was sent: all figures are 0 but those of the lock, which are ours.
-    let shown = world.show("tc -s qd show dev eth1");
+    let shown = world.show("tc -s -q qd show dev eth1");
     let mut lines = shown.lines();
     for expected in [
         "qdisc mq 1: root",
@@ -48,10 +50,12 @@ fn the_script_of_the_seed() {
         " Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)",
         " rate 0bit 0pps backlog 0b 0p requeues 0",
     ] {
-        assert_eq!(lines.next(), Some(expected), "{shown}");
+        // The seed is ours, too.
+        let line = lines.next().and_then(|line| line.split(" seed ").next());
+        assert_eq!(line, Some(expected), "{shown}");
     }
     let ours = lines.next().expect("a line of ours");
-    let figures = "dequeued at home 0 elsewhere 0 off lanes 0, watchdogs 0 elsewhere 0, lock taken ";
+    let figures = "dequeued at home 0 elsewhere 0 off lanes 0, watchdogs 0 elsewhere 0, delay timers 0, dropped for want of memory 0, lock taken ";
     assert!(ours.starts_with(&format!(" [quietcore] queue 0: {figures}")), "{ours}");
 }
 
@@ -194,8 +198,8 @@ fn figures_of_what_is_inside() {
         world.send(parcel(7, 70));
         world.gate.next();
     }
-    let notes = &world.qdisc("3:").notes;
-    assert!(notes[1].starts_with("gc 0 fastpath 2 throttled 0 "), "{notes:?}");
+    let figures = world.qdisc("3:").figures.text(TcStyle::default());
+    assert!(figures.ends_with("\n  gc 0 highprio 2 throttled 0"), "{figures}");
 }
 
 /// Goal: the script can be pasted again and again. Method: twice more, with its first line; handles go on as
@@ -213,7 +217,7 @@ fn again() {
     }
     world.tc("tc qd del dev eth1 root");
     let shown = world.show("tc qd show dev eth1");
-    assert!(shown.starts_with("qdisc mq 0: root\nqdisc pfifo 0: parent :1 limit 1000p\n"), "{shown}");
+    assert!(shown.starts_with("qdisc mq 0: root\nqdisc pfifo 0: parent :8 limit 1000p\n"), "{shown}");
     assert_eq!(shown.lines().count(), 9);
 }
 
@@ -233,7 +237,7 @@ fn one_root_for_all() {
         assert_eq!(world.gate.next().0, queue, "{line}");
     }
     world.tc("tc qd add dev eth1 root handle 5: pfifo limit 7");
-    assert_eq!(world.show("tc qd show"), "qdisc pfifo 5: dev eth1 root limit 7p\n");
+    assert_eq!(world.show("tc qd show"), "qdisc pfifo 5: dev eth1 root refcnt 3 limit 7p\n");
 }
 
 /// Goal: every kind is shown with what it was told, and defaults. Method: a line each.
@@ -241,31 +245,34 @@ fn one_root_for_all() {
 fn kinds_as_shown() {
     let world = World::new(1);
     for (typed, shown) in [
-        ("pfifo", "pfifo 5: root limit 1000p"),
-        ("bfifo limit 2kb", "bfifo 5: root limit 2Kb"),
-        ("tbf rate 500kbit burst 5kb latency 70ms", "tbf 5: root rate 500Kbit burst 5Kb lat 70ms"),
+        ("pfifo", "pfifo 5: root refcnt 2 limit 1000p"),
+        ("bfifo limit 2kb", "bfifo 5: root refcnt 2 limit 2Kb"),
+        ("tbf rate 500kbit burst 5kb latency 70ms", "tbf 5: root refcnt 2 rate 500Kbit burst 5Kb lat 70ms"),
         (
             "netem delay 100ms 10ms 25% distribution normal loss 0.3% 25% duplicate 1% reorder 25% 50%",
-            "netem 5: root limit 1000 delay 100ms 10ms 25% distribution normal loss 0.3% 25% duplicate 1% \
+            "netem 5: root refcnt 2 limit 1000 delay 100ms  10ms 25% loss 0.3% 25% duplicate 1% \
              reorder 25% 50% gap 1",
         ),
         (
             "netem rate 1mbit loss gemodel 1% 10% seed 7",
-            "netem 5: root limit 1000 loss gemodel p 1% r 10% rate 1Mbit seed 7",
+            "netem 5: root refcnt 2 limit 1000 loss gemodel p 1% r 10% 1-h 100% 1-k 0% rate 1Mbit seed 7",
         ),
         (
             "netem slot 800us 1ms packets 32 loss state 1% ecn",
-            "netem 5: root limit 1000 loss state p13 1% slot 800us 1ms packets 32 ecn",
+            "netem 5: root refcnt 2 limit 1000 loss state p13 1% p31 99% p32 0% p23 100% p14 0% slot 800us 1ms \
+             packets 32 ecn",
         ),
         (
             "fq maxrate 10mbit nopacing",
-            "fq 5: root limit 10000p flow_limit 100p buckets 1024 nopacing bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 \
-             1 1 1 1 1 weights 589824 196608 65536 quantum 3028b initial_quantum 15140b maxrate 10Mbit \
+            "fq 5: root refcnt 2 limit 10000p flow_limit 100p buckets 1024 orphan_mask 1023 nopacing quantum 3028b initial_quantum 15140b maxrate 10Mbit \
              low_rate_threshold 550Kbit refill_delay 40ms timer_slack 10us horizon 10s horizon_drop",
         ),
-        ("htb default 10", "htb 5: root r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000"),
-        ("hfsc default 1f", "hfsc 5: root default 1f"),
-        ("cbq bandwidth 10mbit avpkt 1000", "cbq 5: root rate 10Mbit (bounded,isolated) prio no-transmit"),
+        ("htb default 10", "htb 5: root refcnt 2 r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000"),
+        ("hfsc default 1f", "hfsc 5: root refcnt 2 default 1f"),
+        (
+            "cbq bandwidth 10mbit avpkt 1000",
+            "cbq 5: root refcnt 2 rate 10Mbit (bounded,isolated) prio no-transmit",
+        ),
     ] {
         world.tc(&format!("tc qd add dev eth1 root handle 5: {typed}"));
         assert_eq!(world.show("tc qd show dev eth1"), format!("qdisc {shown}\n"), "{typed}");
@@ -287,9 +294,10 @@ fn two_devices() {
          tc qd add dev eth1 root pfifo limit 8");
     assert_eq!(
         world.show("tc qd show"),
-        "qdisc pfifo 8001: dev eth0 root limit 7p\nqdisc pfifo 8002: dev eth1 root limit 8p\n"
+        "qdisc pfifo 8001: dev eth0 root refcnt 2 limit 7p\n\
+         qdisc pfifo 8002: dev eth1 root refcnt 2 limit 8p\n"
     );
-    assert_eq!(world.show("tc qd show dev eth1 root"), "qdisc pfifo 8002: root limit 8p\n");
+    assert_eq!(world.show("tc qd show dev eth1 root"), "qdisc pfifo 8002: root refcnt 2 limit 8p\n");
     assert!(world.refused("tc qd show dev eth2").ends_with("there is eth0, eth1"));
     world.tc("tc qd replace dev eth1 root handle 8003: pfifo limit 9
          tc qd replace dev eth0 root handle 8001: pfifo limit 7
@@ -306,10 +314,10 @@ fn two_devices() {
     assert_eq!(world.show("tc qd show dev eth9"), fresh, "it begins anew");
     world.control.remove_device("eth9");
     assert!(world.refused("tc qd show dev eth0").ends_with("there is eth1"));
-    assert_eq!(world.show("tc qd show"), "qdisc pfifo 8002: dev eth1 root limit 8p\n");
+    assert_eq!(world.show("tc qd show"), "qdisc pfifo 8002: dev eth1 root refcnt 2 limit 8p\n");
 }
 
-/// Goal: the seed that a netem drew gives its network again. Method: `-d` shows it; a line that names it
+/// Goal: the seed that a netem drew gives its network again. Method: `-q` shows it; a line that names it
 /// loses the same packets.
 #[test]
 fn a_drawn_seed_is_shown() {
@@ -319,8 +327,8 @@ fn a_drawn_seed_is_shown() {
     };
     let world = World::new(1);
     world.tc("tc qd add dev eth1 root handle 5: netem loss 50%");
-    let shown = world.show("tc -d qd show dev eth1");
-    let options = shown.trim_end().strip_prefix("qdisc netem 5: root ").expect("it is there");
+    let shown = world.show("tc -q qd show dev eth1");
+    let options = shown.trim_end().strip_prefix("qdisc netem 5: root refcnt 2 ").expect("it is there");
     let first = lost(&world);
     assert!(options.contains(" loss 50% seed "), "{options}");
     world.tc(&format!("tc qd replace dev eth1 root handle 6: netem {options}"));
@@ -328,8 +336,8 @@ fn a_drawn_seed_is_shown() {
     // A line that names none leaves the seed as it is.
     world.tc("tc qd change dev eth1 root netem loss 50% seed 23
          tc qd change dev eth1 root netem loss 40%");
-    let shown = world.show("tc -d qd show dev eth1");
-    assert_eq!(shown, "qdisc netem 6: root limit 1000 loss 40% seed 23\n");
+    let shown = world.show("tc -q qd show dev eth1");
+    assert_eq!(shown, "qdisc netem 6: root refcnt 2 limit 1000 loss 40% seed 23\n");
 }
 
 /// Goal: what the grammar lets through at its edges does not panic. Method: the largest and smallest numbers,

@@ -141,9 +141,10 @@ impl World {
         }
     }
 
-    /// What a line shows.
+    /// What a line shows, without the blanks at ends of lines, which `tests/tc_recorded` compares.
     pub(crate) fn show(&self, line: &str) -> String {
-        self.control.execute_line(line).expect("it can be shown").to_string()
+        let shown = self.control.execute_line(line).expect("it can be shown").to_string();
+        shown.lines().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
     /// What a line is refused with.

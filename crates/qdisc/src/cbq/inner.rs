@@ -1,6 +1,6 @@
 //! The classes of a [`Cbq`], and what is inside of them.
 
-use super::tc::{class_notes, link_text};
+use super::tc::{class_figures, link_options};
 use super::{Cbq, CbqError};
 use crate::classful::{Classful, TcDescription};
 use crate::refusal::TcRefusal;
@@ -45,8 +45,7 @@ impl<P: Packet + Debug + Send> Classful<P> for Cbq<P> {
     }
 
     fn describe_class(&self, class: ClassId) -> TcDescription {
-        let notes = class_notes(self, class);
-        TcDescription { options: link_text(&self.settings), notes, ..TcDescription::default() }
+        TcDescription { options: link_options(&self.settings), figures: class_figures(self, class) }
     }
 
     fn remove_class(&mut self, class: ClassId) -> Result<(), TcRefusal> {

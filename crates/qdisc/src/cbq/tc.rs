@@ -10,14 +10,11 @@ use crate::kind::{ClassKind, QdiscContext, QdiscKind};
 use crate::refusal::TcRefusal;
 use crate::tc::error::TcProblem;
 use crate::tc::table::{Complete, first_missing, options, switch};
-use crate::tc::text::byte_rate_text;
 use crate::tc::told::{LinkCosts, needed, rate_of};
 use crate::tc::units::{BitRate, Bytes};
+use crate::tc::{TcProperties, TcValue};
 use crate::{ClassId, Packet};
 use alloc::format;
-use alloc::string::String;
-use alloc::vec;
-use alloc::vec::Vec;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -153,17 +150,21 @@ impl CbqClassOptions {
 }
 
 /// What `tc` shows of the link itself.
-pub(super) fn link_text(settings: &CbqSettings) -> String {
-    format!("rate {} (bounded,isolated) prio no-transmit", byte_rate_text(settings.bandwidth.get()))
+/// What `tc` shows of the discipline, and of the class of the link.
+pub(super) fn link_options(settings: &CbqSettings) -> TcProperties {
+    let mut options = TcProperties::default();
+    let rate = TcValue::byte_rate(settings.bandwidth.get());
+    options.add("rate", "rate {} (bounded,isolated) prio no-transmit", rate);
+    options
 }
 
-/// What it has counted of a class besides what all disciplines count.
-pub(super) fn class_notes<P: Packet + Debug + Send>(queue: &Cbq<P>, id: ClassId) -> Vec<String> {
+pub(super) fn class_figures<P: Packet + Debug + Send>(queue: &Cbq<P>, id: ClassId) -> TcProperties {
     let counted = queue.class(id).unwrap_or_default();
-    vec![format!(
-        "borrowed {} overactions {} avgidle {}",
-        counted.borrows, counted.overactions, counted.average_idle
-    )]
+    let mut figures = TcProperties::default();
+    figures.add("borrowed", " borrowed {}", counted.borrows);
+    figures.add("overactions", " overactions {}", counted.overactions);
+    figures.add("avgidle", " avgidle {}", counted.average_idle);
+    figures
 }
 
 impl<P: Packet + Debug + Send> QdiscKind<P> for CbqOptions {
@@ -191,7 +192,7 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for CbqOptions {
     }
 
     fn describe(&self, queue: &Cbq<P>) -> TcDescription {
-        TcDescription { options: link_text(queue.settings()), ..TcDescription::default() }
+        TcDescription { options: link_options(queue.settings()), ..TcDescription::default() }
     }
 }
 
@@ -210,15 +211,21 @@ impl<P: Packet + Debug + Send> ClassKind<P> for CbqClassOptions {
     }
 
     fn describe(&self, queue: &Cbq<P>, id: ClassId) -> TcDescription {
-        let rate = self.rate.map_or_else(String::new, |rate| byte_rate_text(rate.bytes_per_second()));
-        let marks = match (self.borrow == Some(CbqBorrow::Bounded), self.share == Some(CbqShare::Isolated)) {
+        let mut options = TcProperties::default();
+        let rate = self.rate.map_or(0, BitRate::bytes_per_second);
+        options.add("rate", "rate {}", TcValue::byte_rate(rate));
+        let (bounded, isolated) =
+            (self.borrow == Some(CbqBorrow::Bounded), self.share == Some(CbqShare::Isolated));
+        options.text_only(match (bounded, isolated) {
             (true, true) => " (bounded,isolated)",
             (true, false) => " (bounded)",
             (false, true) => " (isolated)",
             (false, false) => "",
-        };
-        let options = format!("rate {rate}{marks} prio {}", self.prio.unwrap_or(8));
-        TcDescription { options, notes: class_notes(queue, id), ..TcDescription::default() }
+        });
+        options.add_json("bounded", bounded);
+        options.add_json("isolated", isolated);
+        options.add("prio", " prio {}", self.prio.unwrap_or(8));
+        TcDescription { options, figures: class_figures(queue, id) }
     }
 }
 
@@ -239,6 +246,7 @@ mod tests {
     use super::{Cbq, ClassId, Complete as _, TcProblem};
     use crate::Rate;
     use crate::kind::{ClassKind as _, QdiscContext, QdiscKind as _};
+    use crate::tc::TcStyle;
     use quietcore_core::Nanos;
     use std::string::ToString as _;
     use std::vec::Vec;
@@ -356,10 +364,10 @@ mod tests {
             (None, None, "rate 8Kbit prio 3"),
         ] {
             let shown = CbqClassOptions { borrow, share, ..typed() }.describe(&queue, id);
-            assert_eq!(shown.options, text);
+            assert_eq!(shown.options.text(TcStyle::default()), text);
         }
         let shown = CbqClassOptions { prio: None, ..typed() }.describe(&queue, id);
-        assert_eq!(shown.options, "rate 8Kbit (bounded,isolated) prio 8");
+        assert_eq!(shown.options.text(TcStyle::default()), "rate 8Kbit (bounded,isolated) prio 8");
         let unknown = typed().change(&mut queue, ClassId::new(1, 9), &typed(), Nanos(0));
         let unknown = unknown.expect_err("there is no such class").to_string();
         assert!(unknown.contains("1:9"), "{unknown}");

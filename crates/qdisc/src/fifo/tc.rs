@@ -8,10 +8,9 @@ use crate::classful::{Classful, TcDescription};
 use crate::kind::{QdiscContext, QdiscKind};
 use crate::refusal::TcRefusal;
 use crate::tc::table::{Complete, options};
-use crate::tc::text::size_text;
 use crate::tc::units::Bytes;
-use alloc::string::ToString as _;
-use core::fmt::{self, Debug, Formatter};
+use crate::tc::{TcProperties, TcValue};
+use core::fmt::Debug;
 
 /// Bytes of a `bfifo` without a limit: a `pfifo`'s packets, of Ethernet.
 const BFIFO_LIMIT: u32 = PFIFO_LIMIT * 1514;
@@ -35,13 +34,16 @@ options! {
 impl Complete for PfifoOptions {}
 impl Complete for BfifoOptions {}
 
-/// As `tc` shows it.
-impl fmt::Display for FifoLimit {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Packets(packets) => write!(out, "limit {packets}p"),
-            Self::Bytes(bytes) => write!(out, "limit {}", size_text(bytes)),
+impl FifoLimit {
+    /// What `tc` shows of it.
+    #[must_use]
+    pub fn describe(self) -> TcDescription {
+        let mut options = TcProperties::default();
+        match self {
+            Self::Packets(packets) => options.add("limit", "limit {}p", packets),
+            Self::Bytes(bytes) => options.add("limit", "limit {}", TcValue::size(bytes)),
         }
+        TcDescription { options, ..TcDescription::default() }
     }
 }
 
@@ -77,6 +79,6 @@ impl<P: Packet + Debug + Send, O: FifoOptions> QdiscKind<P> for O {
     }
 
     fn describe(&self, queue: &Fifo<P>) -> TcDescription {
-        TcDescription { options: queue.limit().to_string(), ..TcDescription::default() }
+        queue.limit().describe()
     }
 }

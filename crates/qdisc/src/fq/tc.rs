@@ -10,13 +10,11 @@ use crate::refusal::TcRefusal;
 use crate::tc::error::TcError;
 use crate::tc::scalar::Show;
 use crate::tc::table::{Complete, OptionTable as _, options, switch};
-use crate::tc::text::{byte_rate_text, size_text, time_text};
 use crate::tc::units::{BitRate, Bytes};
 use crate::tc::value::OptionValue;
 use crate::tc::words::LineWords;
-use alloc::string::{String, ToString as _};
-use alloc::vec::Vec;
-use alloc::{format, vec};
+use crate::tc::{TcProperties, TcValue};
+use alloc::string::ToString as _;
 use core::fmt::{self, Debug, Formatter};
 use quietcore_core::Nanos;
 
@@ -144,7 +142,7 @@ impl FqOptions {
             initial_quantum: self.initial_quantum.map_or(kernel.initial_quantum, |bytes| bytes.0),
             // As the kernel: a rate of 0 is none.
             maxrate: self.maxrate.map(BitRate::bytes_per_second).filter(|rate| *rate > 0),
-            buckets: self.buckets.unwrap_or(kernel.buckets),
+            buckets: self.buckets.map_or(kernel.buckets, whole_power),
             orphan_mask: self.orphan_mask.map(u64::from),
             pacing: self.pacing != Some(Pacing::Off),
             refill_delay: self.refill_delay.unwrap_or(kernel.refill_delay),
@@ -155,6 +153,14 @@ impl FqOptions {
             priomap: self.priomap.map_or(kernel.priomap, |map| map.0),
             weights: self.weights.map_or(kernel.weights, |weights| weights.0),
         }
+    }
+}
+
+/// The power of 2 from which on there are as many as that; 0 stays.
+const fn whole_power(buckets: u32) -> u32 {
+    match buckets.checked_next_power_of_two() {
+        Some(power) if buckets > 0 => power,
+        _ => buckets,
     }
 }
 
@@ -184,58 +190,78 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for FqOptions {
     }
 
     fn describe(&self, queue: &Fq<P>) -> TcDescription {
-        let (options, notes) = (text(queue.settings()), notes(&queue.fq_statistics()));
-        TcDescription { options, notes, ..TcDescription::default() }
+        TcDescription { options: shown(queue.settings()), figures: figures(&queue.fq_statistics()) }
     }
 }
 
 /// What it has counted besides what all disciplines count.
-fn notes(counted: &FqStatistics) -> Vec<String> {
-    let flows = format!(
-        "flows {} (inactive {} throttled {})",
-        counted.flows, counted.inactive_flows, counted.throttled_flows
-    );
-    let counts = format!(
-        "gc {} fastpath {} throttled {} latency {} ce_mark {} flows_plimit {} horizon_drops {} \
-         horizon_caps {}",
-        counted.collected_flows,
-        counted.fast_path_packets,
-        counted.throttled,
-        time_text(counted.unthrottle_latency),
-        counted.ce_marks,
-        counted.flow_limit_drops,
-        counted.horizon_drops,
-        counted.horizon_caps
-    );
-    vec![flows, counts]
+fn figures(counted: &FqStatistics) -> TcProperties {
+    let mut figures = TcProperties::default();
+    figures.add("flows", "  flows {}", counted.flows);
+    figures.add("inactive", " (inactive {}", counted.inactive_flows);
+    figures.add("throttled", " throttled {})\n", counted.throttled_flows);
+    figures.add("gc", "  gc {}", counted.collected_flows);
+    figures.add("highprio", " highprio {}", counted.fast_path_packets);
+    figures.add("throttled", " throttled {}", counted.throttled);
+    if counted.unthrottle_latency.0 > 0 {
+        figures.add("latency", " latency {}", TcValue::nanos(counted.unthrottle_latency));
+    }
+    for (name, template, count) in [
+        ("ce_mark", " ce_mark {}", counted.ce_marks),
+        ("flows_plimit", " flows_plimit {}", counted.flow_limit_drops),
+        ("horizon_drops", " horizon_drops {}", counted.horizon_drops),
+        ("horizon_caps", " horizon_caps {}", counted.horizon_caps),
+    ] {
+        if count > 0 {
+            figures.add(name, template, count);
+        }
+    }
+    figures
 }
 
-fn text(told: &FqSettings) -> String {
-    let numbers = |numbers: &[u32]| -> String { numbers.iter().map(|one| format!(" {one}")).collect() };
-    let mut text = format!("limit {}p flow_limit {}p buckets {}", told.limit, told.flow_limit, told.buckets);
-    text += &told.orphan_mask.map_or_else(String::new, |mask| format!(" orphan_mask {mask}"));
-    text += if told.pacing { "" } else { " nopacing" };
-    text += &format!(" bands 3 priomap{}", numbers(&told.priomap.map(u32::from)));
-    text += &format!(" weights{}", numbers(&told.weights));
-    let (quantum, initial) = (size_text(u64::from(told.quantum)), size_text(u64::from(told.initial_quantum)));
-    text += &format!(" quantum {quantum} initial_quantum {initial}");
-    text += &told.maxrate.map_or_else(String::new, |rate| format!(" maxrate {}", byte_rate_text(rate)));
-    text += &format!(" low_rate_threshold {}", byte_rate_text(told.low_rate_threshold));
-    text += &format!(" refill_delay {}", time_text(told.refill_delay));
-    text += &told.ce_threshold.map_or_else(String::new, |span| format!(" ce_threshold {}", time_text(span)));
-    text += &format!(" timer_slack {}", time_text(told.timer_slack));
-    match told.horizon {
-        Horizon::Drop(span) => text + &format!(" horizon {} horizon_drop", time_text(span)),
-        Horizon::Cap(span) => text + &format!(" horizon {} horizon_cap", time_text(span)),
+/// As `tc` 6.1 shows it, which knows no bands: those are ours.
+fn shown(told: &FqSettings) -> TcProperties {
+    let mut shown = TcProperties::default();
+    shown.add("limit", "limit {}p ", told.limit);
+    shown.add("flow_limit", "flow_limit {}p ", told.flow_limit);
+    shown.add("buckets", "buckets {} ", told.buckets);
+    shown.add("orphan_mask", "orphan_mask {} ", told.orphan_mask.unwrap_or(1_023));
+    if !told.pacing {
+        shown.add("pacing", "nopacing ", false);
     }
+    shown.ours(|shown| {
+        shown.text_only("bands 3 priomap ");
+        shown.list("priomap", "{} ", told.priomap);
+        shown.text_only("weights ");
+        shown.list("weights", "{} ", told.weights);
+    });
+    shown.add("quantum", "quantum {} ", TcValue::size(u64::from(told.quantum)));
+    shown.add("initial_quantum", "initial_quantum {} ", TcValue::size(u64::from(told.initial_quantum)));
+    if let Some(rate) = told.maxrate {
+        shown.add("maxrate", "maxrate {} ", TcValue::byte_rate(rate));
+    }
+    shown.add("low_rate_threshold", "low_rate_threshold {} ", TcValue::byte_rate(told.low_rate_threshold));
+    shown.add("refill_delay", "refill_delay {} ", TcValue::micros(told.refill_delay));
+    if let Some(span) = told.ce_threshold {
+        shown.add("ce_threshold", "ce_threshold {} ", TcValue::micros(span));
+    }
+    shown.add("timer_slack", "timer_slack {} ", TcValue::nanos(told.timer_slack));
+    let (Horizon::Drop(span) | Horizon::Cap(span)) = told.horizon;
+    shown.add("horizon", "horizon {} ", TcValue::micros(span));
+    match told.horizon {
+        Horizon::Drop(_) => shown.mark_null("horizon_drop", "horizon_drop "),
+        Horizon::Cap(_) => shown.mark_null("horizon_cap", "horizon_cap "),
+    }
+    shown
 }
 
 #[cfg(test)]
 mod tests {
     use super::{BeyondHorizon, BitRate, Bytes, Fq, FqOptions, FqStatistics, Pacing, Priomap, Weights};
-    use super::{notes, text};
+    use super::{figures, shown};
     use crate::Qdisc as _;
     use crate::kind::{QdiscContext, QdiscKind as _};
+    use crate::tc::TcStyle;
     use quietcore_core::Nanos;
     use std::string::ToString as _;
     use std::vec;
@@ -265,11 +291,11 @@ mod tests {
         };
         let told = typed.told();
         assert_eq!(
-            text(&told),
+            shown(&told).text(OURS),
             "limit 11p flow_limit 12p buckets 16 orphan_mask 17 nopacing bands 3 \
              priomap 0 1 2 0 0 1 1 2 2 1 2 0 2 1 0 2 weights 23000 24000 25000 quantum 1301b \
              initial_quantum 1401b maxrate 15Mbit low_rate_threshold 19Kbit refill_delay 18ms \
-             ce_threshold 20us timer_slack 21ns horizon 22s horizon_cap"
+             ce_threshold 20us timer_slack 21ns horizon 22s horizon_cap "
         );
         assert_eq!((told.maxrate, told.low_rate_threshold), (Some(1_875_000), 2_375), "bytes per second");
         let rate = |bits| FqOptions { maxrate: Some(BitRate(bits)), ..FqOptions::default() }.told().maxrate;
@@ -297,14 +323,20 @@ mod tests {
             unthrottle_latency: Nanos(29_000),
         };
         assert_eq!(
-            notes(&counted),
-            [
-                "flows 31 (inactive 12 throttled 13)",
-                "gc 16 fastpath 17 throttled 15 latency 29us ce_mark 27 flows_plimit 18 horizon_drops 25 \
-                 horizon_caps 26",
-            ]
+            figures(&counted).text(OURS),
+            "  flows 31 (inactive 12 throttled 13)\n  gc 16 highprio 17 throttled 15 latency 29us ce_mark 27 \
+             flows_plimit 18 horizon_drops 25 horizon_caps 26"
         );
     }
+
+    const OURS: TcStyle = TcStyle {
+        statistics: true,
+        details: false,
+        binary: false,
+        pretty: false,
+        numeric: false,
+        ours: true,
+    };
 
     /// Goal: an fq that was told nothing is shown with all defaults, and with what it counted. Method: two
     /// packets that go straight through.
@@ -317,18 +349,15 @@ mod tests {
         }
         let shown = FqOptions::default().describe(&queue);
         assert_eq!(
-            shown.options,
-            "limit 10000p flow_limit 100p buckets 1024 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1 \
-             weights 589824 196608 65536 quantum 3028b initial_quantum 15140b low_rate_threshold 550Kbit \
-             refill_delay 40ms timer_slack 10us horizon 10s horizon_drop"
+            shown.options.text(OURS),
+            "limit 10000p flow_limit 100p buckets 1024 orphan_mask 1023 bands 3 \
+             priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1 weights 589824 196608 65536 quantum 3028b \
+             initial_quantum 15140b low_rate_threshold 550Kbit refill_delay 40ms timer_slack 10us \
+             horizon 10s horizon_drop "
         );
         assert_eq!(
-            shown.notes,
-            [
-                "flows 0 (inactive 0 throttled 0)",
-                "gc 0 fastpath 2 throttled 0 latency 0ns ce_mark 0 flows_plimit 0 horizon_drops 0 \
-                 horizon_caps 0",
-            ]
+            shown.figures.text(OURS),
+            "  flows 0 (inactive 0 throttled 0)\n  gc 0 highprio 2 throttled 0"
         );
     }
 

@@ -1,8 +1,10 @@
 //! The classes of an [`Hfsc`], and what is inside of them.
 
+use super::tc::figures;
 use super::{Hfsc, HfscError};
-use crate::classful::Classful;
+use crate::classful::{Classful, TcDescription};
 use crate::refusal::TcRefusal;
+use crate::tc::TcProperties;
 use crate::{ClassId, Enqueued, Fifo, InnerQdisc, Packet, Qdisc, Statistics};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -54,6 +56,11 @@ impl<P: Packet + Debug + Send> Classful<P> for Hfsc<P> {
 
     fn hands_on(&self, class: ClassId) -> bool {
         self.inner(class).is_none()
+    }
+
+    fn describe_root_class(&self) -> Option<TcDescription> {
+        let options = TcProperties::default();
+        Some(TcDescription { options, figures: figures(&self.root_statistics()) })
     }
 
     fn class_statistics(&self, class: ClassId) -> Option<Statistics> {

@@ -175,12 +175,20 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     /// What a class has done, and holds.
     #[must_use]
     pub fn class_statistics(&self, name: ClassId) -> Option<HfscStatistics> {
-        let key = self.key(name).ok()?;
+        self.key(name).ok().map(|key| self.statistics_of(key))
+    }
+
+    /// The same of the link: of it all that is below, though itself it sends nothing.
+    pub(super) fn root_statistics(&self) -> HfscStatistics {
+        self.statistics_of(ROOT)
+    }
+
+    fn statistics_of(&self, key: HfscKey) -> HfscStatistics {
         let class = self.tree.class(key);
         let mut queue = self.tree.queues(key);
         (queue.sent_bytes, queue.sent_packets) = (class.total, class.packets);
         let (realtime_bytes, periods) = (class.realtime_bytes, class.share.periods);
-        Some(HfscStatistics { queue, realtime_bytes, periods, level: self.tree.level(key) })
+        HfscStatistics { queue, realtime_bytes, periods, level: self.tree.level(key) }
     }
 
     pub(super) fn key(&self, name: ClassId) -> Result<HfscKey, HfscError> {

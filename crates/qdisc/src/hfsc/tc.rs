@@ -2,21 +2,20 @@
 //!
 //! Source: tc-hfsc(8), and `tc` by behaviour.
 
-use super::{CurveError, Hfsc, HfscClass, HfscError, ServiceCurve};
+use super::{CurveError, Hfsc, HfscClass, HfscError, HfscStatistics, ServiceCurve};
 use crate::classful::TcDescription;
 use crate::kind::{ClassKind, QdiscContext, QdiscKind};
 use crate::refusal::TcRefusal;
 use crate::tc::error::{TcError, TcProblem};
 use crate::tc::scalar::Show;
 use crate::tc::table::{Complete, first_missing, options};
-use crate::tc::text::{byte_rate_text, time_text};
+use crate::tc::text::time_text;
 use crate::tc::units::{BitRate, Bytes, Minor};
 use crate::tc::value::OptionValue;
 use crate::tc::words::LineWords;
+use crate::tc::{TcJson, TcProperties, TcValue};
 use crate::{ClassId, Packet};
 use alloc::format;
-use alloc::string::String;
-use alloc::vec;
 use core::fmt::{self, Debug, Formatter};
 use quietcore_core::Nanos;
 
@@ -229,7 +228,10 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for HfscOptions {
     }
 
     fn describe(&self, _: &Hfsc<P>) -> TcDescription {
-        let options = self.default.map_or_else(String::new, |minor| format!("default {minor}"));
+        let mut options = TcProperties::default();
+        if let Some(minor) = self.default {
+            options.add("default", "default {} ", format!("{:x}", minor.0));
+        }
         TcDescription { options, ..TcDescription::default() }
     }
 }
@@ -248,21 +250,33 @@ impl<P: Packet + Debug + Send> ClassKind<P> for HfscClassOptions {
     }
 
     fn describe(&self, queue: &Hfsc<P>, id: ClassId) -> TcDescription {
-        let mut options = String::new();
+        let mut options = TcProperties::default();
         for (name, typed) in [("rt", self.rt), ("ls", self.ls), ("sc", self.sc), ("ul", self.ul)] {
             let Some((m1, d, m2)) = typed.map(Curve::slopes) else { continue };
             // A part of no length is shown in microseconds.
-            let d = if d.0 == 0 { "0us".into() } else { time_text(d) };
-            options += &format!(" {name} m1 {} d {d} m2 {}", byte_rate_text(m1), byte_rate_text(m2));
+            let length = if d.0 == 0 { "0us".into() } else { time_text(d) };
+            options.text_only(format!("{name} "));
+            options.object(name, |curve| {
+                curve.add("m1", "m1 {}", TcValue::byte_rate(m1));
+                curve.add("d", " d {}", TcValue::new(length, TcJson::Unsigned(d.0 / 1_000)));
+                curve.add("m2", " m2 {} ", TcValue::byte_rate(m2));
+            });
         }
-        let counted = queue.class_statistics(id).unwrap_or_default();
-        let work = format!(
-            "period {} work {} bytes rtwork {} bytes level {}",
-            counted.periods, counted.queue.sent_bytes, counted.realtime_bytes, counted.level
-        );
-        let options = options.trim_start().into();
-        TcDescription { options, notes: vec![work], ..TcDescription::default() }
+        TcDescription { options, figures: figures(&queue.class_statistics(id).unwrap_or_default()) }
     }
+}
+
+pub(super) fn figures(counted: &HfscStatistics) -> TcProperties {
+    let mut figures = TcProperties::default();
+    figures.add("period", " period {} ", counted.periods);
+    if counted.queue.sent_bytes > 0 {
+        figures.add("work", "work {} bytes ", counted.queue.sent_bytes);
+    }
+    if counted.realtime_bytes > 0 {
+        figures.add("rtwork", "rtwork {} bytes ", counted.realtime_bytes);
+    }
+    figures.add("level", "level {} \n", counted.level);
+    figures
 }
 
 impl From<HfscError> for TcRefusal {
@@ -289,6 +303,7 @@ mod tests {
         ServiceCurve, TcRefusal,
     };
     use crate::kind::{ClassKind as _, QdiscContext, QdiscKind as _};
+    use crate::tc::TcStyle;
     use crate::{ClassId, Dequeued, Qdisc as _};
     use quietcore_core::Nanos;
     use std::string::ToString as _;
@@ -337,14 +352,15 @@ mod tests {
         };
         let shown = typed.describe(&Hfsc::<Vec<u8>>::new(), ClassId::new(1, 1));
         assert_eq!(
-            shown.options,
+            shown.options.text(TcStyle::default()),
             "rt m1 1200Kbit d 10ms m2 800Kbit ls m1 0bit d 5ms m2 800Kbit sc m1 0bit d 0us m2 16Kbit \
-             ul m1 0bit d 0us m2 24Kbit"
+             ul m1 0bit d 0us m2 24Kbit "
         );
         let late =
             HfscClassOptions { sc: work(None, Some(Nanos(3 * MS)), 16_000), ..HfscClassOptions::default() };
         let shown = late.describe(&Hfsc::<Vec<u8>>::new(), ClassId::new(1, 1));
-        assert_eq!(shown.options, "sc m1 0bit d 3ms m2 16Kbit", "nothing is promised for the first 3 ms");
+        let text = shown.options.text(TcStyle::default());
+        assert_eq!(text, "sc m1 0bit d 3ms m2 16Kbit ", "nothing is promised for the first 3 ms");
     }
 
     /// Goal: what no filter knows is the default class's, the one of the last line; a change of a class
@@ -366,18 +382,19 @@ mod tests {
             assert!(queue.enqueue(at, vec![0; bytes]).is_accepted());
         }
         while matches!(queue.dequeue(at), Dequeued::Packet(_)) {}
-        let notes = |queue: &Hfsc<Vec<u8>>, class| share.describe(queue, class).notes;
-        assert_eq!(notes(&queue, first), ["period 1 work 100 bytes rtwork 0 bytes level 0"]);
-        assert_eq!(notes(&queue, second), ["period 1 work 120 bytes rtwork 0 bytes level 0"]);
+        let figures =
+            |queue: &Hfsc<Vec<u8>>, class| share.describe(queue, class).figures.text(TcStyle::default());
+        assert_eq!(figures(&queue, first), " period 1 work 100 bytes level 0 \n");
+        assert_eq!(figures(&queue, second), " period 1 work 120 bytes level 0 \n");
         let sure = HfscClassOptions { rt: slopes(0, 0, 80_000), ..HfscClassOptions::default() };
         let after = sure.change(&mut queue, second, &share, at).expect("changed");
         assert_eq!(after, HfscClassOptions { sc: slopes(0, 0, 80_000), ..HfscClassOptions::default() });
         assert!(queue.enqueue(at, vec![0; 30]).is_accepted());
         assert!(matches!(queue.dequeue(at), Dequeued::Packet(_)));
-        assert_eq!(notes(&queue, second), ["period 2 work 150 bytes rtwork 30 bytes level 0"]);
+        assert_eq!(figures(&queue, second), " period 2 work 150 bytes rtwork 30 bytes level 0 \n");
         let below = ClassId::new(1, 4);
         share.add(&mut queue, Some(first), below).expect("added");
-        assert_eq!(notes(&queue, first), ["period 1 work 100 bytes rtwork 0 bytes level 1"]);
+        assert_eq!(figures(&queue, first), " period 1 work 100 bytes level 1 \n");
     }
 
     /// Goal: an error says what is wrong, and a refusal what to do. Method: each error of a class in both

@@ -2,20 +2,19 @@
 //!
 //! Source: tc-htb(8), and `tc` by behaviour. Absent: `offload`.
 
-use super::{Htb, HtbClass, HtbError, HtbSettings};
+use super::{Htb, HtbClass, HtbClassStatistics, HtbError, HtbSettings};
 use crate::classful::{Classful as _, TcDescription};
 use crate::kind::{ClassKind, QdiscContext, QdiscKind};
 use crate::refusal::TcRefusal;
 use crate::tc::burst::Burst;
 use crate::tc::error::TcProblem;
 use crate::tc::table::{Complete, first_missing, options};
-use crate::tc::text::{byte_rate_text, size_text};
-use crate::tc::told::{LinkCosts, needed, rate_of};
+use crate::tc::tick::{self, shown_size};
+use crate::tc::told::{LinkCosts, add_link_layer, needed, rate_of};
 use crate::tc::units::{BitRate, Bytes, Minor};
-use crate::{ClassId, LinkLayer, Packet};
+use crate::tc::{TcProperties, TcValue};
+use crate::{ClassId, LinkLayer, Packet, Rate};
 use alloc::format;
-use alloc::string::String;
-use alloc::vec;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -43,7 +42,7 @@ options! {
         /// Bytes above its most.
         cburst: Burst = "cburst" | "cbuffer" | "cmaxburst",
         /// The lowest is served first.
-        prio: u32 = "prio" in 0..=7,
+        prio: u32 = "prio",
         /// Bytes that it sends in its turn.
         quantum: Bytes = "quantum",
         /// The longest packet.
@@ -82,20 +81,6 @@ impl HtbClassOptions {
         class.mtu = self.mtu.map_or(class.mtu, |mtu| mtu.0);
         Ok(class)
     }
-
-    /// What `-d` adds; `quantum` is a leaf's.
-    fn details(&self, quantum: Option<u32>, level: u8) -> String {
-        let cell = |name: &str, burst: Option<Burst>| {
-            burst.and_then(|burst| burst.cell).map_or_else(String::new, |cell| format!(" {name} {cell}"))
-        };
-        let mut details = quantum.map_or_else(String::new, |quantum| format!("quantum {quantum}"));
-        details += &cell("burst cell", self.burst);
-        details += &cell("cburst cell", self.cburst);
-        details += &self.mpu.map_or_else(String::new, |mpu| format!(" mpu {}", size_text(u64::from(mpu.0))));
-        details += &self.overhead.map_or_else(String::new, |bytes| format!(" overhead {bytes}b"));
-        details += &format!(" level {level}");
-        details.trim_start().into()
-    }
 }
 
 impl<P: Packet + Debug + Send> QdiscKind<P> for HtbOptions {
@@ -125,12 +110,12 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for HtbOptions {
             0 => "0".into(),
             minor => format!("{minor:#x}"),
         };
-        let options = format!(
-            "r2q {} default {default} direct_packets_stat {} direct_qlen {}",
-            told.r2q,
-            queue.direct_packets(),
-            told.direct_qlen
-        );
+        let mut options = TcProperties::default();
+        options.add("r2q", "r2q {}", told.r2q);
+        options.add("default", " default {}", default);
+        options.add("direct_packets_stat", " direct_packets_stat {}", queue.direct_packets());
+        options.details(|options| options.add("ver", " ver {}", "3.17"));
+        options.add("direct_qlen", " direct_qlen {}", told.direct_qlen);
         TcDescription { options, ..TcDescription::default() }
     }
 }
@@ -151,19 +136,57 @@ impl<P: Packet + Debug + Send> ClassKind<P> for HtbClassOptions {
         let (Ok(told), Some(counted)) = (self.told(), queue.class(id)) else {
             return TcDescription::default();
         };
-        let quantum = queue.inner(id).map(|_| counted.quantum);
-        let mut options = quantum.map_or_else(String::new, |_| format!("prio {} ", told.prio));
-        options +=
-            &format!("rate {} ceil {}", byte_rate_text(told.rate.get()), byte_rate_text(told.ceil.get()));
-        let (burst, cburst) = (size_text(told.burst_bytes()), size_text(told.cburst_bytes()));
-        options += &format!(" burst {burst} cburst {cburst}");
-        let mut notes = vec![
-            format!("lended: {} borrowed: {} giants: {}", counted.lends, counted.borrows, counted.giants),
-            format!("tokens: {} ctokens: {}", ticks(counted.tokens), ticks(counted.ctokens)),
-        ];
-        notes.extend(counted.quantum_warning.map(|warning| format!("[quietcore] {warning}")));
-        TcDescription { options, details: self.details(quantum, counted.level), notes }
+        let mut options = TcProperties::default();
+        if queue.inner(id).is_some() {
+            options.add("prio", "prio {} ", told.prio.min(7));
+            options.details(|options| options.add("quantum", "quantum {} ", counted.quantum));
+        }
+        options.add("rate", "rate {} ", TcValue::byte_rate(told.rate.get()));
+        if told.rate.overhead_bytes() != 0 {
+            options.add("overhead", "overhead {} ", told.rate.overhead_bytes());
+        }
+        options.add("ceil", "ceil {} ", TcValue::byte_rate(told.ceil.get()));
+        add_link_layer(&mut options, told.rate.layer());
+        let names = ["burst", "burst_cell", "mpu_rate"];
+        add_bucket(&mut options, names, told.rate, told.burst_bytes());
+        let names = ["cburst", "cburst_cell", "mpu_ceil"];
+        add_bucket(&mut options, names, told.ceil, told.cburst_bytes());
+        options.details(|options| options.add("level", "level {} ", counted.level));
+        TcDescription { options, figures: figures(&counted, &told) }
     }
+}
+
+/// A bucket; with `-d` the sizes that the kernel tells apart, and what a packet counts at least.
+fn add_bucket(options: &mut TcProperties, names: [&'static str; 3], rate: Rate, bytes: u64) {
+    let [name, cell, least] = names;
+    let size = TcValue::size(shown_size(rate, tick::told(rate, bytes)));
+    options.text_only(format!("{name} "));
+    options.details_or(
+        |options| {
+            options.add(name, "{}", size.clone());
+            options.add(cell, "/{}", 1_u32);
+            options.add(least, " mpu {} ", TcValue::size(u64::from(rate.least())));
+        },
+        |options| options.add(name, "{} ", size.clone()),
+    );
+}
+
+fn figures(counted: &HtbClassStatistics, told: &HtbClass) -> TcProperties {
+    // The bucket of which `tc` tells is shorter by what it cuts off.
+    let cut = |rate: Rate, bytes: u64| rate.time_of(bytes).0.saturating_sub(tick::told(rate, bytes).0);
+    let less = |tokens: i64, cut: u64| ticks(tokens.saturating_sub_unsigned(cut));
+    let tokens = less(counted.tokens, cut(told.rate, told.burst_bytes()));
+    let ctokens = less(counted.ctokens, cut(told.ceil, told.cburst_bytes()));
+    let mut figures = TcProperties::default();
+    figures.add("lended", " lended: {}", counted.lends);
+    figures.add("borrowed", " borrowed: {}", counted.borrows);
+    figures.add("giants", " giants: {}\n", counted.giants);
+    figures.add("tokens", " tokens: {}", tokens);
+    figures.add("ctokens", " ctokens: {}\n", ctokens);
+    if let Some(warning) = counted.quantum_warning {
+        figures.ours(|figures| figures.add("warning", " [quietcore] {}\n", format!("{warning}")));
+    }
+    figures
 }
 
 /// The kernel's ticks, of 64 ns.
@@ -189,12 +212,24 @@ mod tests {
         BitRate, Burst, Bytes, Htb, HtbClass, HtbClassOptions, HtbError, HtbOptions, Minor, TcRefusal,
     };
     use crate::kind::{ClassKind as _, QdiscContext, QdiscKind as _};
+    use crate::tc::TcStyle;
     use crate::{ClassId, LinkLayer, Qdisc as _, Rate};
     use quietcore_core::Nanos;
     use std::format;
     use std::string::ToString as _;
     use std::vec;
     use std::vec::Vec;
+
+    const PLAIN: TcStyle = TcStyle {
+        statistics: false,
+        details: false,
+        binary: false,
+        pretty: false,
+        numeric: false,
+        ours: false,
+    };
+    const DETAILS: TcStyle = TcStyle { details: true, ..PLAIN };
+    const OURS: TcStyle = TcStyle { ours: true, ..PLAIN };
 
     fn typed() -> HtbClassOptions {
         HtbClassOptions {
@@ -238,8 +273,15 @@ mod tests {
         let mut queue: Htb<Vec<u8>> = HtbOptions::default().make(&QdiscContext::default()).expect("made");
         typed().add(&mut queue, None, id).expect("added");
         let shown = typed().describe(&queue, id);
-        assert_eq!(shown.options, "prio 5 rate 8Kbit ceil 16Kbit burst 1301b cburst 1401b");
-        assert_eq!(shown.details, "quantum 1501 burst cell 8 cburst cell 16 mpu 64b overhead 14b level 0");
+        assert_eq!(
+            shown.options.text(PLAIN),
+            "prio 5 rate 8Kbit overhead 14 ceil 16Kbit linklayer atm burst 1301b cburst 1400b "
+        );
+        assert_eq!(
+            shown.options.text(DETAILS),
+            "prio 5 quantum 1501 rate 8Kbit overhead 14 ceil 16Kbit linklayer atm burst 1301b/1 mpu 64b \
+             cburst 1400b/1 mpu 64b level 0 "
+        );
         let other = HtbClassOptions {
             rate: Some(BitRate(48_000)),
             burst: Some(Burst { size: Bytes(1_901), cell: None }),
@@ -249,12 +291,17 @@ mod tests {
         let after = other.change(&mut queue, id, &typed(), Nanos(0)).expect("changed");
         assert_eq!(queue.class(id).map(|class| class.quantum), Some(1_801));
         let shown = after.describe(&queue, id);
-        assert_eq!(shown.options, "prio 0 rate 48Kbit ceil 48Kbit burst 1901b cburst 1600b");
-        assert_eq!(shown.details, "quantum 1801 level 0");
+        assert_eq!(
+            shown.options.text(DETAILS),
+            "prio 0 quantum 1801 rate 48Kbit ceil 48Kbit linklayer ethernet burst 1900b/1 mpu 0b \
+             cburst 1599b/1 mpu 0b level 0 "
+        );
         typed().add(&mut queue, Some(id), below).expect("added");
         let shown = after.describe(&queue, id);
-        assert_eq!(shown.options, "rate 48Kbit ceil 48Kbit burst 1901b cburst 1600b");
-        assert_eq!(shown.details, "level 7");
+        assert_eq!(
+            shown.options.text(DETAILS),
+            "rate 48Kbit ceil 48Kbit linklayer ethernet burst 1900b/1 mpu 0b cburst 1599b/1 mpu 0b level 7 "
+        );
     }
 
     /// Goal: what it counts stands where `tc` shows it. Method: three packets of no class; then one of 100
@@ -267,7 +314,8 @@ mod tests {
         for _ in 0..3 {
             assert!(queue.enqueue(Nanos(0), vec![0; 50]).is_accepted());
         }
-        assert_eq!(options.describe(&queue).options, "r2q 7 default 0 direct_packets_stat 3 direct_qlen 11");
+        let shown = options.describe(&queue).options;
+        assert_eq!(shown.text(PLAIN), "r2q 7 default 0 direct_packets_stat 3 direct_qlen 11");
         let id = ClassId::new(queue.settings().major, 0x1f);
         let plain =
             HtbClassOptions { quantum: None, mtu: Some(Bytes(299)), mpu: None, overhead: None, ..typed() };
@@ -278,16 +326,14 @@ mod tests {
         }
         while queue.dequeue(Nanos(0)).packet().is_some() {}
         assert_eq!(
-            class.describe(&queue, id).notes,
-            [
-                "lended: 2 borrowed: 0 giants: 1",
-                "tokens: 14078125 ctokens: 7820312",
-                "[quietcore] quantum is small, consider r2q change",
-            ]
+            class.describe(&queue, id).figures.text(OURS),
+            " lended: 2 borrowed: 0 giants: 1\n tokens: 14078125 ctokens: 7820312\n \
+             [quietcore] quantum is small, consider r2q change\n"
         );
         let named = HtbOptions { default: Some(Minor(0x1f)), ..options };
         let queue: Htb<Vec<u8>> = named.make(&QdiscContext::default()).expect("made");
-        assert_eq!(named.describe(&queue).options, "r2q 7 default 0x1f direct_packets_stat 0 direct_qlen 11");
+        let shown = named.describe(&queue).options;
+        assert_eq!(shown.text(DETAILS), "r2q 7 default 0x1f direct_packets_stat 0 ver 3.17 direct_qlen 11");
     }
 
     /// Goal: what cannot be is refused with the option, its value and what to do. Method: each option that

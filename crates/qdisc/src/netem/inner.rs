@@ -1,7 +1,7 @@
 //! What is inside a [`Netem`]: through which packets leave when their moment has come.
 
 use super::Netem;
-use crate::classful::Classful;
+use crate::classful::{ClassListing, Classful};
 use crate::{ClassId, InnerQdisc, Packet, Qdisc};
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -10,6 +10,10 @@ use quietcore_core::Nanos;
 impl<P: Packet + Debug + Send, R: FnMut() -> u32 + Send + 'static> Classful<P> for Netem<P, R> {
     fn wraps_one(&self) -> bool {
         true
+    }
+
+    fn listing(&self) -> ClassListing {
+        if self.inner.is_some() { ClassListing::Named } else { ClassListing::Hidden }
     }
 
     fn inner(&self, _: ClassId) -> Option<&InnerQdisc<P>> {

@@ -56,6 +56,17 @@ impl Complete for NetemOptions {
     }
 }
 
+impl NetemOptions {
+    /// `duplicate` as `tc` tells the kernel: its correlation only goes with one of delay or loss.
+    pub(super) fn told_duplicate(&self) -> Option<TypedChance> {
+        let is_some = |percent: Option<Percent>| percent.is_some_and(|percent| percent.share() > 0);
+        let delay = is_some(self.delay.and_then(|delay| delay.correlation));
+        let loss = matches!(self.loss, Some(TypedLoss::Random(loss)) if is_some(loss.correlation));
+        let correlation = |typed: TypedChance| typed.correlation.filter(|_| delay || loss);
+        self.duplicate.map(|typed| TypedChance { correlation: correlation(typed), ..typed })
+    }
+}
+
 switch! {
     /// What happens to what would be lost.
     pub enum Ecn {

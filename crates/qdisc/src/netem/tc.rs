@@ -1,13 +1,12 @@
 //! `netem` in `tc`: the defaults of its options, and what is made of them.
 //!
 //! Source: tc-netem(8), and `tc` by behaviour. Deviations: `gap` alone reorders every packet that it lets, as
-//! the kernel does (`tc` refuses it); a `change` states all of it, where the kernel keeps corruption, a rate
-//! and slots that are not named again.
+//! the kernel does (`tc` refuses it).
 
 use super::options::{
     DistributionName, LinkRate, NetemOptions, SlotTiming, TypedChance, TypedLoss, TypedSlot,
 };
-use super::text::text;
+use super::text::shown;
 use super::{
     Chance, Netem, NetemDelay, NetemError, NetemLoss, NetemRate, NetemSettings, NetemSlot, OnLoss,
     Probability, SlotSpacing,
@@ -15,6 +14,7 @@ use super::{
 use crate::classful::TcDescription;
 use crate::kind::{QdiscContext, QdiscKind, RandomWords};
 use crate::refusal::TcRefusal;
+use crate::tc::TcProperties;
 use crate::tc::text::time_text;
 use crate::tc::told::rate_of;
 use crate::tc::units::Percent;
@@ -103,7 +103,7 @@ fn told(typed: &NetemOptions) -> Result<NetemSettings, TcRefusal> {
         delay,
         loss: loss(typed.loss),
         on_loss: if typed.ecn.is_some() { OnLoss::Mark } else { OnLoss::Drop },
-        duplicate: chance(typed.duplicate),
+        duplicate: chance(typed.told_duplicate()),
         corrupt: chance(typed.corrupt),
         reorder: chance(typed.reorder),
         gap: gap(typed),
@@ -148,17 +148,32 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for NetemOptions {
         Netem::new(told(self)?, random, context.now).map_err(|error| refused(self, &error))
     }
 
-    fn change(self, queue: &mut Self::Made, _: &Self, context: &QdiscContext) -> Result<Self, TcRefusal> {
-        queue.change(told(&self)?, context.now).map_err(|error| refused(&self, &error))?;
-        if let Some(seed) = self.seed {
+    /// As the kernel: what a line does not name is as it is without it, but for corruption, a rate, slots and
+    /// a distribution, which stay.
+    fn change(
+        self,
+        queue: &mut Self::Made,
+        before: &Self,
+        context: &QdiscContext,
+    ) -> Result<Self, TcRefusal> {
+        let kept = before.clone();
+        let (corrupt, rate, slot) =
+            (self.corrupt.or(kept.corrupt), self.rate.or(kept.rate), self.slot.or(kept.slot));
+        let distribution = self.distribution.or(kept.distribution);
+        let this = Self { corrupt, rate, slot, distribution, ..self };
+        queue.change(told(&this)?, context.now).map_err(|error| refused(&this, &error))?;
+        if let Some(seed) = this.seed {
             queue.set_random((context.random)(seed));
         }
-        Ok(self)
+        Ok(this)
     }
 
     fn describe(&self, queue: &Self::Made) -> TcDescription {
-        let marked = self.ecn.map(|_| format!("ecn_mark {}", queue.marked()));
-        TcDescription { options: text(self), notes: marked.into_iter().collect(), ..TcDescription::default() }
+        let mut figures = TcProperties::default();
+        if self.ecn.is_some() {
+            figures.ours(|figures| figures.add("ecn_mark", "  [quietcore] ecn_mark {}", queue.marked()));
+        }
+        TcDescription { options: shown(self), figures }
     }
 }
 

@@ -7,13 +7,13 @@ use crate::Packet;
 use crate::classful::TcDescription;
 use crate::kind::{QdiscContext, QdiscKind};
 use crate::refusal::TcRefusal;
+use crate::tc::TcProperties;
 use crate::tc::error::TcError;
 use crate::tc::scalar::Show as _;
 use crate::tc::table::{Complete, options};
 use crate::tc::value::OptionValue;
 use crate::tc::words::LineWords;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Debug, Formatter};
 
@@ -88,8 +88,11 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for PrioOptions {
 
     fn describe(&self, queue: &Prio<P>) -> TcDescription {
         let told = queue.settings();
-        let map: String = told.priomap.iter().map(|band| format!(" {band}")).collect();
-        TcDescription { options: format!("bands {} priomap{map}", told.bands), ..TcDescription::default() }
+        let mut options = TcProperties::default();
+        options.add("bands", "bands {} priomap", told.bands);
+        options.list("priomap", " {}", told.priomap);
+        options.add_json("multiqueue", false);
+        TcDescription { options, ..TcDescription::default() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is inside a [`Tbf`]: what holds the packets until there are tokens.
 
 use super::Tbf;
-use crate::classful::Classful;
+use crate::classful::{ClassListing, Classful};
 use crate::{ClassId, Fifo, FifoLimit, InnerQdisc, Packet, Qdisc};
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -10,6 +10,10 @@ use quietcore_core::Nanos;
 impl<P: Packet + Debug + Send> Classful<P> for Tbf<P> {
     fn wraps_one(&self) -> bool {
         true
+    }
+
+    fn listing(&self) -> ClassListing {
+        ClassListing::Named
     }
 
     fn inner(&self, _: ClassId) -> Option<&InnerQdisc<P>> {

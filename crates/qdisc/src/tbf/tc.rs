@@ -9,9 +9,11 @@ use crate::refusal::TcRefusal;
 use crate::tc::burst::Burst;
 use crate::tc::error::TcProblem;
 use crate::tc::table::{Complete, first_missing, options};
-use crate::tc::text::{byte_rate_text, size_text, time_text};
-use crate::tc::told::{LinkCosts, needed, rate_of};
+use crate::tc::text::{size_text, time_text};
+use crate::tc::tick::{kernel_time, micros, shown_size, ticks};
+use crate::tc::told::{LinkCosts, add_link_layer, needed, rate_of};
 use crate::tc::units::{BitRate, Bytes};
+use crate::tc::{TcJson, TcProperties, TcValue};
 use crate::{LinkLayer, Packet, Rate};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -103,31 +105,72 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for TbfOptions {
     }
 
     fn describe(&self, queue: &Tbf<P>) -> TcDescription {
-        TcDescription { options: text(queue.settings()), ..TcDescription::default() }
+        TcDescription { options: shown(queue.settings()), ..TcDescription::default() }
     }
 }
 
-fn text(told: &TbfSettings) -> String {
-    let (rate, burst) = (byte_rate_text(told.rate.get()), size_text(u64::from(told.burst)));
-    let mut text = format!("rate {rate} burst {burst}");
-    if let Some(peak) = told.peak {
-        let (rate, minburst) = (byte_rate_text(peak.rate.get()), size_text(u64::from(peak.minburst)));
-        text += &format!(" peakrate {rate} minburst {minburst}");
+fn shown(told: &TbfSettings) -> TcProperties {
+    let mut shown = TcProperties::default();
+    let (costs, bucket) = (told.rate, bucket_of(told.rate, told.burst));
+    shown.add("rate", "rate {} ", TcValue::byte_rate(told.rate.get()));
+    add_bucket(&mut shown, ["burst", "burst"], told.rate, bucket);
+    let peak = told.peak.map(|peak| (peak.rate, bucket_of(peak.rate, peak.minburst)));
+    if let Some((rate, bucket)) = peak {
+        shown.add_text("peakrate {} ", TcValue::byte_rate(rate.get()));
+        add_bucket(&mut shown, ["mtu", "minburst"], rate, bucket);
     }
     // How long the last byte of the limit waits, behind a burst.
     let limit = told.limit_bytes();
-    let wait = |rate: Rate, burst: u32| rate.time_of(limit).0.checked_sub(rate.time_of(u64::from(burst)).0);
-    let at_peak = told.peak.map_or(Some(0), |peak| wait(peak.rate, peak.minburst));
-    match (wait(told.rate, told.burst), at_peak) {
-        (Some(latency), Some(at_peak)) => text + &format!(" lat {}", time_text(Nanos(latency.max(at_peak)))),
-        _ => text + &format!(" limit {}", size_text(limit)),
+    let wait = |rate: Rate, bucket: Nanos| {
+        let bucket = micros(ticks(bucket)) as f64;
+        1e6 * limit as f64 / rate.get() as f64 - bucket
+    };
+    let latency = peak.map_or(f64::MIN, |(rate, bucket)| wait(rate, bucket)).max(wait(told.rate, bucket));
+    if latency < 0.0 {
+        shown.add("limit", "limit {} ", TcValue::size(limit));
+    } else {
+        // Less than a millisecond is told in whole microseconds.
+        let micros = latency as u64;
+        let text =
+            if micros < 1_000 { format!("{micros}us") } else { time_text(Nanos((latency * 1e3) as u64)) };
+        shown.add("lat", "lat {} ", TcValue::new(text, TcJson::Unsigned(micros)));
     }
+    if costs.overhead_bytes() != 0 {
+        shown.add("overhead", "overhead {} ", costs.overhead_bytes());
+    }
+    add_link_layer(&mut shown, costs.layer());
+    shown
+}
+
+/// How long the kernel says that a bucket takes to fill.
+const fn bucket_of(rate: Rate, bytes: u32) -> Nanos {
+    kernel_time(rate, rate.counted(bytes))
+}
+
+/// A bucket, by its name with `-d` and without.
+fn add_bucket(shown: &mut TcProperties, names: [&'static str; 2], rate: Rate, bucket: Nanos) {
+    let size = shown_size(rate, bucket);
+    let [detailed, plain] = names;
+    shown.details_or(
+        |shown| {
+            shown.text_only(format!("{detailed} "));
+            // The kernel looks no times up: all sizes are whole bytes.
+            shown.add(detailed, "{}", format!("{}/1", size_text(size)));
+            let mpu = u64::from(rate.least());
+            shown.add("mpu", " mpu {} ", TcValue::size(mpu));
+        },
+        |shown| {
+            shown.text_only(format!("{plain} "));
+            shown.add(plain, "{} ", TcValue::size(size));
+        },
+    );
 }
 
 #[cfg(test)]
 mod tests {
     use super::{BitRate, Burst, Bytes, Tbf, TbfLimit, TbfOptions, TbfSettings};
     use crate::kind::{QdiscContext, QdiscKind as _};
+    use crate::tc::TcStyle;
     use crate::{LinkLayer, Rate};
     use quietcore_core::Nanos;
     use std::format;
@@ -173,17 +216,19 @@ mod tests {
     /// behind the other take 1.75 s at 2000 of them, 4900 take 2.45 s; then limits of a bucket, and below it.
     #[test]
     fn it_is_shown() {
-        let shown = |options: TbfOptions| options.describe(&made(&options).expect("it can be")).options;
+        let shown = |options: TbfOptions| {
+            options.describe(&made(&options).expect("it can be")).options.text(TcStyle::default())
+        };
         let peak = "peakrate 16Kbit minburst";
-        assert_eq!(shown(typed()), format!("rate 8Kbit burst 1301b {peak} 1401b lat 3.6s"));
+        assert_eq!(shown(typed()), format!("rate 8Kbit burst 1301b {peak} 1400b lat 3.6s "));
         let at_peak = TbfOptions { burst: burst(4_001), mtu: burst(1), ..typed() };
-        assert_eq!(shown(at_peak), format!("rate 8Kbit burst 4001b {peak} 1b lat 2.45s"));
+        assert_eq!(shown(at_peak), format!("rate 8Kbit burst 4001b {peak} 0b lat 2.45s "));
         let plain = TbfOptions { peakrate: None, mtu: None, ..typed() };
         assert_eq!(
             shown(TbfOptions { burst: burst(4_901), ..plain.clone() }),
-            "rate 8Kbit burst 4901b lat 0ns"
+            "rate 8Kbit burst 4901b lat 0us "
         );
-        assert_eq!(shown(TbfOptions { burst: burst(4_902), ..plain }), "rate 8Kbit burst 4902b limit 4901b");
+        assert_eq!(shown(TbfOptions { burst: burst(4_902), ..plain }), "rate 8Kbit burst 4902b limit 4901b ");
     }
 
     /// Goal: what cannot be is refused with the option, its value and the reason. Method: each option that

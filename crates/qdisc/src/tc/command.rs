@@ -5,6 +5,7 @@
 use super::filter::{FilterCommand, FilterVerb};
 use super::kinds::{ClassOptions, QdiscOptions};
 use super::parent::{TcParent, write_id};
+use super::property::TcStyle;
 use super::scalar::Show as _;
 use super::value::OptionValue as _;
 use crate::ClassId;
@@ -129,12 +130,12 @@ pub struct ShowCommand {
     pub place: Option<TcParent>,
     /// Only what is called so.
     pub id: Option<ClassId>,
-    /// `-s`: with statistics.
-    pub statistics: bool,
-    /// `-d`: with details.
-    pub details: bool,
+    /// `-s`, `-d`, `-iec`, `-p`, `-q`: what of what is known, and how.
+    pub style: TcStyle,
     /// `-j`: as JSON.
     pub json: bool,
+    /// `-g`: classes as a tree.
+    pub graph: bool,
 }
 
 /// As `tc` takes it: full names of objects and options, `del`.
@@ -200,7 +201,18 @@ impl fmt::Display for FilterCommand {
 
 impl fmt::Display for ShowCommand {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        for (given, flag) in [(self.statistics, "-s "), (self.details, "-d "), (self.json, "-j ")] {
+        let TcStyle { statistics, details, binary, pretty, numeric, ours } = self.style;
+        let flags = [
+            (statistics, "-s "),
+            (details, "-d "),
+            (binary, "-iec "),
+            (pretty, "-p "),
+            (numeric, "-N "),
+            (self.json, "-j "),
+            (self.graph, "-g "),
+            (ours, "-q "),
+        ];
+        for (given, flag) in flags {
             out.write_str(if given { flag } else { "" })?;
         }
         write!(out, "{} show", self.object.name())?;

@@ -102,6 +102,32 @@ impl TcError {
         &self.0.allowed
     }
 
+    /// What `tc` exits with for such a line: 1 where it stops at a word behind the kind, 255 where it stops
+    /// before, or where the line ends too early; 2 where it would have asked the kernel.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        let is_head = |name: &str| {
+            matches!(name, "dev" | "root" | "parent" | "handle" | "classid" | "est" | "protocol" | "prio")
+        };
+        match &self.0.problem {
+            TcProblem::MissingValue(_) => 255,
+            TcProblem::Unknown(role) | TcProblem::Ambiguous(role) => match *role {
+                "object" | "command" | "flag" => 255,
+                "kind of qdisc" | "kind of class" | "kind of filter" => 2,
+                _ => 1,
+            },
+            TcProblem::Missing { of, .. } => {
+                let is_asked = ["qdisc ", "class ", "filter "].iter().any(|object| of.starts_with(object));
+                if is_asked { 2 } else { 1 }
+            }
+            TcProblem::Malformed(form) if form.contains("such as 1:") => 255,
+            TcProblem::OutOfRange { low, .. } if low == "1:" => 255,
+            TcProblem::Twice(option) if is_head(option) => 255,
+            TcProblem::Excludes { option, other } if is_head(option) && is_head(other) => 255,
+            _ => 1,
+        }
+    }
+
     /// The line as it can be shown, and the marks below it.
     fn write_place(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TcErrorParts { line, word, .. } = &*self.0;

@@ -9,6 +9,7 @@ use super::error::{TcError, TcProblem};
 use super::filter::{CLASSIFIERS, Classifier, FilterCommand, FilterVerb, Protocol};
 use super::kinds::{CLASS_KINDS, ClassOptions, QDISC_KINDS, QdiscOptions};
 use super::parent::TcParent;
+use super::property::TcStyle;
 use super::table::{Demand, first_missing};
 use super::value::QdiscHandle;
 use super::words::{LineWords, OptionName};
@@ -18,7 +19,17 @@ use alloc::vec::Vec;
 use quietcore_core::Nanos;
 
 const OBJECTS: &[OptionName] = &[("qdisc", "qdisc"), ("class", "class"), ("filter", "filter")];
-const FLAGS: &[OptionName] = &[("-statistics", "-s"), ("-stats", "-s"), ("-details", "-d"), ("-json", "-j")];
+const FLAGS: &[OptionName] = &[
+    ("-statistics", "-s"),
+    ("-stats", "-s"),
+    ("-details", "-d"),
+    ("-json", "-j"),
+    ("-pretty", "-p"),
+    ("-graph", "-g"),
+    ("-iec", "-iec"),
+    ("-Numeric", "-N"),
+    ("-quietcore", "-q"),
+];
 const VERBS: &[OptionName] = &[
     ("add", "add"),
     ("change", "change"),
@@ -70,9 +81,9 @@ pub fn parse(line: &str) -> Result<Command, TcError> {
 /// What stands before the object.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flags {
-    statistics: bool,
-    details: bool,
+    style: TcStyle,
     json: bool,
+    graph: bool,
 }
 
 fn take_flags(words: &mut LineWords<'_>) -> Result<Flags, TcError> {
@@ -80,9 +91,14 @@ fn take_flags(words: &mut LineWords<'_>) -> Result<Flags, TcError> {
     while words.peek().is_some_and(|word| word.starts_with('-')) {
         words.take();
         match words.full_name(FLAGS, "flag")? {
-            "-s" => flags.statistics = true,
-            "-d" => flags.details = true,
-            _ => flags.json = true,
+            "-s" => flags.style.statistics = true,
+            "-d" => flags.style.details = true,
+            "-p" => flags.style.pretty = true,
+            "-iec" => flags.style.binary = true,
+            "-q" => flags.style.ours = true,
+            "-j" => flags.json = true,
+            "-g" => flags.graph = true,
+            _ => flags.style.numeric = true,
         }
     }
     Ok(flags)
@@ -148,6 +164,7 @@ impl Head {
     }
 
     fn take_place(&mut self, root: bool, words: &mut LineWords<'_>) -> Result<(), TcError> {
+        let root = root || words.take_if("root");
         let (option, other) = if root { ("root", "parent") } else { ("parent", "root") };
         match self.place {
             Some(TcParent::Root) if !root => {
@@ -279,12 +296,13 @@ fn parse_class(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcErr
         Some(TcParent::Parent(id)) => Some(id),
         _ => None,
     };
-    let placed = (parent.is_some(), "`parent`");
+    let placed = (head.place.is_some(), "`parent`");
+    let either = (head.place.is_some() || head.id.is_some(), "`parent` or `classid`");
     let named = (head.id.is_some(), "`classid`");
     let kind = (options.is_some(), A_KIND);
     match verb {
         TcVerb::Add => head.demand("class add", &[placed, kind], words)?,
-        TcVerb::Replace => head.demand("class replace", &[placed, kind], words)?,
+        TcVerb::Replace => head.demand("class replace", &[either, kind], words)?,
         TcVerb::Change => head.demand("class change", &[named, kind], words)?,
         TcVerb::Delete => head.demand("class del", &[named], words)?,
     }
@@ -324,7 +342,7 @@ fn parse_show(words: &mut LineWords<'_>, flags: Flags, object: TcObject) -> Resu
         TcObject::Class => head.demand("class show", &[], words)?,
         TcObject::Filter => head.demand("filter show", &[], words)?,
     }
-    let Flags { statistics, details, json } = flags;
+    let Flags { style, json, graph } = flags;
     let Head { device, place, id, .. } = head;
-    Ok(Command::Show(ShowCommand { object, device, place, id, statistics, details, json }))
+    Ok(Command::Show(ShowCommand { object, device, place, id, style, json, graph }))
 }

@@ -23,6 +23,16 @@ impl Decimal {
     pub(crate) const fn scaled(self, unit: u128) -> u128 {
         self.whole * unit + self.fraction * unit / FRACTION
     }
+
+    /// A tenth of it, or ten times as much.
+    fn shifted(self, is_down: bool) -> Self {
+        let Self { whole, fraction } = self;
+        if is_down {
+            return Self { whole: whole / 10, fraction: (whole % 10 * FRACTION + fraction) / 10 };
+        }
+        let carried = fraction * 10 / FRACTION;
+        Self { whole: (whole * 10 + carried).min(TOO_LARGE), fraction: fraction * 10 % FRACTION }
+    }
 }
 
 /// Splits `1.5mbit` into its number and its unit; `None` without a digit at the beginning.
@@ -36,6 +46,24 @@ pub(crate) fn decimal(text: &str) -> Option<(Decimal, &str)> {
     let padded = fraction.bytes().chain(core::iter::repeat(b'0')).take(FRACTION_DIGITS);
     let fraction = padded.fold(0, |sum, digit| sum * 10 + u128::from(digit - b'0'));
     Some((Decimal { whole, fraction }, unit))
+}
+
+/// A decimal number with a power of ten behind it, as C reads one: `1e-1`. A letter that no number follows is
+/// the beginning of a unit.
+pub(crate) fn scientific(text: &str) -> Option<(Decimal, &str)> {
+    let (number, unit) = decimal(text)?;
+    let Some(rest) = unit.strip_prefix(['e', 'E']) else { return Some((number, unit)) };
+    let (is_negative, rest) = match rest.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, rest.strip_prefix('+').unwrap_or(rest)),
+    };
+    let (exponent, behind) = digits(rest);
+    if exponent.is_empty() {
+        return Some((number, unit));
+    }
+    // More than the digits that count are as good as any number of them.
+    let exponent = exponent.parse().unwrap_or(u32::MAX).min(2 * FRACTION_DIGITS as u32);
+    Some(((0..exponent).fold(number, |number, _| number.shifted(is_negative)), behind))
 }
 
 /// An integer as C reads it: `0x` is hexadecimal, a leading `0` octal.

@@ -8,7 +8,7 @@ use alloc::string::{String, ToString as _};
 use quietcore_core::Nanos;
 
 /// A number with so many digits that matter, as C's `%.*g` writes it.
-fn general(number: f64, digits: usize) -> String {
+pub(crate) fn general(number: f64, digits: usize) -> String {
     if number == 0.0 {
         return "0".into();
     }
@@ -28,18 +28,22 @@ fn general(number: f64, digits: usize) -> String {
 
 /// Bits per second, of which `tc` writes thousands as long as nothing is lost, or much is left.
 #[must_use]
-pub fn rate_text(mut bits: u64) -> String {
-    let units = ["", "K", "M", "G", "T"];
-    let mut unit = 0;
-    while unit + 1 < units.len() && bits >= 1000 && (bits.is_multiple_of(1000) || bits >= 1_000_000) {
-        bits /= 1000;
-        unit += 1;
-    }
-    format!("{bits}{}bit", units[unit])
+pub fn rate_text(bits: u64) -> String {
+    scaled(bits, 1000, ["bit", "Kbit", "Mbit", "Gbit", "Tbit"])
 }
 
-pub(crate) fn byte_rate_text(bytes: u64) -> String {
-    rate_text(bytes.saturating_mul(8))
+/// The same in units of 1024 (`-iec`).
+pub(crate) fn rate_text_binary(bits: u64) -> String {
+    scaled(bits, 1024, ["bit", "Kibit", "Mibit", "Gibit", "Tibit"])
+}
+
+fn scaled(mut bits: u64, base: u64, units: [&str; 5]) -> String {
+    let mut unit = 0;
+    while unit + 1 < units.len() && bits >= base && (bits.is_multiple_of(base) || bits >= base * base) {
+        bits /= base;
+        unit += 1;
+    }
+    format!("{bits}{}", units[unit])
 }
 
 /// A number of bytes.

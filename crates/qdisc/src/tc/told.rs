@@ -1,5 +1,6 @@
 //! From what was typed to what a discipline is told: the steps that several kinds share.
 
+use super::TcProperties;
 use super::units::{BitRate, Bytes};
 use crate::refusal::TcRefusal;
 use crate::{LinkLayer, Rate};
@@ -32,5 +33,14 @@ impl LinkCosts {
     pub(crate) fn at(self, rate: Rate) -> Rate {
         let rate = rate.overhead(i32::from(self.overhead.unwrap_or(0))).mpu(self.mpu.map_or(0, |mpu| mpu.0));
         rate.link_layer(self.layer.unwrap_or_default())
+    }
+}
+
+/// How packets are packed: not as they are, or with `-d`.
+pub(crate) fn add_link_layer(shown: &mut TcProperties, layer: LinkLayer) {
+    const TEMPLATE: &str = "linklayer {} ";
+    match layer {
+        LinkLayer::Atm => shown.add("linklayer", TEMPLATE, "atm"),
+        LinkLayer::Ethernet => shown.details(|shown| shown.add("linklayer", TEMPLATE, "ethernet")),
     }
 }

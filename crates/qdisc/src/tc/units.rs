@@ -137,6 +137,14 @@ impl Percent {
         if billionths <= 100 * PERCENT { Some(Self(billionths)) } else { None }
     }
 
+    /// 0 percent.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// What is left of 100 percent.
+    pub(crate) const fn complement(self) -> Self {
+        Self(100 * PERCENT - self.0)
+    }
+
     /// In billionths of one percent.
     #[must_use]
     pub const fn billionths(self) -> u64 {

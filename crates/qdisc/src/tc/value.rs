@@ -3,7 +3,7 @@
 //! Invariant, of every type here: what [`Show`] writes, [`Scalar`] or [`OptionValue`] reads back as it was.
 
 use super::error::{TcError, TcProblem};
-use super::number::{decimal, hexadecimal, integer};
+use super::number::{hexadecimal, integer, scientific};
 use super::scalar::{Scalar, Show, shown_as_displayed};
 use super::units::{self, BitRate, Bytes, Minor, Percent};
 use super::words::LineWords;
@@ -73,7 +73,7 @@ impl Scalar for i32 {
 
 /// Reads a number and its unit; units differ in case only in how they are written.
 fn with_unit(word: &str, units: &[(&str, u64)], form: &'static str) -> Result<u128, TcProblem> {
-    let (number, unit) = decimal(word).ok_or(TcProblem::Malformed(form))?;
+    let (number, unit) = scientific(word).ok_or(TcProblem::Malformed(form))?;
     let known = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
     let (_, one) = known.ok_or(TcProblem::Malformed(form))?;
     Ok(number.scaled(u128::from(*one)))
@@ -195,8 +195,10 @@ impl Scalar for QdiscHandle {
 
     fn read(word: &str) -> Result<Self, TcProblem> {
         let form = "a handle such as 1:";
-        // `tc` takes a handle without its colon, too.
-        let digits = word.strip_suffix(":0").or_else(|| word.strip_suffix(':')).unwrap_or(word);
+        // `tc` takes a handle without its colon, too, and forgets what stands behind it.
+        let is_minor =
+            |minor: &str| minor.is_empty() || hexadecimal(minor).is_some_and(|minor| minor <= 0xffff);
+        let (digits, _) = word.split_once(':').filter(|(_, minor)| is_minor(minor)).unwrap_or((word, ""));
         let number = id_number(digits, "ffff:", form)?;
         Ok(Self(ClassId::new(major_number(number, "ffff:")?, 0)))
     }

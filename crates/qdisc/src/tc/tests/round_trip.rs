@@ -6,7 +6,7 @@ use super::random::Random;
 use crate::tc::{
     CbqClassOptions, CbqOptions, ClassCommand, ClassOptions, Classifier, Command, Estimation, FieldMatch,
     FilterCommand, FilterVerb, HfscClassOptions, HtbClassOptions, NetemOptions, Protocol, QdiscCommand,
-    QdiscOptions, ShowCommand, TbfOptions, TcObject, TcParent, TcVerb, parse, parse_script,
+    QdiscOptions, ShowCommand, TbfOptions, TcObject, TcParent, TcStyle, TcVerb, parse, parse_script,
 };
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -195,12 +195,14 @@ fn filter() -> BoxedStrategy<Command> {
 
 fn show() -> BoxedStrategy<Command> {
     let object = select(&[TcObject::Qdisc, TcObject::Class, TcObject::Filter][..]);
-    (object, option::of(device()), option::of(place()), option::of(handle()), any::<[bool; 3]>())
-        .prop_map(|(object, device, place, id, [statistics, details, json])| {
+    (object, option::of(device()), option::of(place()), option::of(handle()), any::<[bool; 8]>())
+        .prop_map(|(object, device, place, id, flags)| {
             let device =
                 if object == TcObject::Qdisc { device } else { device.or_else(|| Some("lo".into())) };
             let id = id.filter(|_| object != TcObject::Filter);
-            Command::Show(ShowCommand { object, device, place, id, statistics, details, json })
+            let [statistics, details, binary, pretty, numeric, ours, json, graph] = flags;
+            let style = TcStyle { statistics, details, binary, pretty, numeric, ours };
+            Command::Show(ShowCommand { object, device, place, id, style, json, graph })
         })
         .boxed()
 }
