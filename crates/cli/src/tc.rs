@@ -19,9 +19,11 @@ The words are tc's: qdisc, class and filter, as in tc(8).
 Before them:
   -b, -batch FILE   carry out the lines of FILE (`-`: standard input), if all of them are commands
   -n, -name NAME    ask the instance NAME, where several have such a device
+  -s -d -j -p -g -iec -N   as tc's; -q, -quietcore: with what only quietcore counts
+  -V                the version
 
-Exit codes: 0 done; 2 an error, which marks the word that it means. The kernel's disciplines are
-never touched.";
+Exit codes are tc's: 0 done; 1 or 255 a line that cannot be read, which marks the word that it means;
+2 what was refused. The kernel's disciplines are never touched.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -75,13 +77,61 @@ pub(crate) fn run(args: &TcArgs) -> Result<CommandOutcome, CliError> {
         output::print(&printed)?;
         return Ok(CommandOutcome::Fine);
     }
-    let no_command = |error| CliError::Usage(format!("this is no command of tc:\n{error}"));
-    let command = parse(&request.line).map_err(no_command)?;
+    if let Some(told) = about(&request.line) {
+        told.tell()?;
+        return Ok(CommandOutcome::Fine);
+    }
+    let command = match parse(&request.line) {
+        Ok(command) => command,
+        Err(error) => {
+            output::say(&format!("this is no command of tc:\n{error}"));
+            return Ok(CommandOutcome::Exited(error.exit_code()));
+        }
+    };
     match execute(&mut instance::running(), request.name.as_deref(), &command, &request.line)? {
         Ok(text) => output::print(&text)?,
         Err(why) => return Err(CliError::Live(why)),
     }
     Ok(CommandOutcome::Fine)
+}
+
+/// What a line asks of the program itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum About {
+    Version,
+    Help,
+}
+
+impl About {
+    fn tell(self) -> Result<(), CliError> {
+        match self {
+            Self::Version => {
+                output::print(concat!("tc utility, quietcore-", env!("CARGO_PKG_VERSION"), "\n"))
+            }
+            // As tc, which keeps standard output for answers.
+            Self::Help => {
+                output::say_as_it_is(AFTER_HELP);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// `-V`, `help`, `qdisc help`.
+fn about(line: &str) -> Option<About> {
+    let mut words = line.split_whitespace();
+    let flag = words.by_ref().find(|word| !word.starts_with('-') || is_begin(word, "-Version"))?;
+    let is_help = |word: &str| word == "help";
+    match (flag, words.next()) {
+        (flag, _) if is_begin(flag, "-Version") => Some(About::Version),
+        (object, verb) if is_help(object) || verb.is_some_and(is_help) => Some(About::Help),
+        _ => None,
+    }
+}
+
+/// Whether a word is a flag, or a beginning of it.
+fn is_begin(word: &str, flag: &str) -> bool {
+    word.len() > 1 && flag.starts_with(word)
 }
 
 type Running = (InstanceRecord, UnixStream);
@@ -151,7 +201,7 @@ fn chosen(records: &[&InstanceRecord], name: Option<&str>, device: Option<&str>)
 
 #[cfg(test)]
 mod tests {
-    use super::{Request, chosen, device_of};
+    use super::{About, Request, about, chosen, device_of};
     use quietcore_net::instance::InstanceRecord;
     use quietcore_qdisc::tc::parse;
 
@@ -169,6 +219,23 @@ mod tests {
         assert_eq!((request.batch.as_deref(), request.line.as_str()), (Some("-"), ""));
         assert_eq!(words("-b f qd").unwrap_err(), "tc -batch takes no other words; `qd` is one");
         assert_eq!(words("-n").unwrap_err(), "tc -n needs the name of an instance");
+    }
+
+    /// Goal: what is asked of the program itself is told apart from lines. Method: both, alone and behind a
+    /// flag or an object; lines in which the words mean something else.
+    #[test]
+    fn what_is_asked_of_the_program() {
+        for (line, asked) in [
+            ("-V", Some(About::Version)),
+            ("-s -Version", Some(About::Version)),
+            ("help", Some(About::Help)),
+            ("qdisc help", Some(About::Help)),
+            ("qdisc show dev help", None),
+            ("-s qd show", None),
+            ("", None),
+        ] {
+            assert_eq!(about(line), asked, "{line}");
+        }
     }
 
     /// Goal: the instance that has the device is asked, and every other case names the remedy.

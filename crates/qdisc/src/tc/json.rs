@@ -177,3 +177,49 @@ impl JsonWriter {
         self.end_list();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{JsonLayout, JsonWriter, TcJson};
+    use alloc::vec;
+
+    fn written(layout: JsonLayout) -> alloc::string::String {
+        let mut json = JsonWriter::new(layout);
+        json.begin_list();
+        for number in [1, 2] {
+            json.next();
+            json.begin_object();
+            json.name("number");
+            json.value(&TcJson::Unsigned(number));
+            json.name("inside");
+            json.begin_object();
+            json.end_object();
+            json.name("all");
+            json.value(&TcJson::List(vec![TcJson::Signed(-1), TcJson::Null, TcJson::Bool(true)]));
+            json.name("a\"b");
+            json.value(&TcJson::Word("\\\n\u{1b}".into()));
+            json.name("part");
+            json.value(&TcJson::Float(0.25));
+            json.end_object();
+        }
+        json.end_list();
+        json.finish()
+    }
+
+    /// Goal: JSON is laid out as `tc` lays it out, and words cannot end it. Method: two objects with a value
+    /// of each kind, on one line and spread.
+    #[test]
+    fn both_layouts() {
+        let object = |number: u32| {
+            alloc::format!(
+                "{{\"number\":{number},\"inside\":{{}},\"all\":[-1,null,true],\"a\\\"b\":\"\\\\\\n\\u001b\",\
+                 \"part\":0.25}}"
+            )
+        };
+        assert_eq!(written(JsonLayout::Line), alloc::format!("[{},{}]\n", object(1), object(2)));
+        let spread = written(JsonLayout::Spread);
+        assert!(spread.starts_with("[ {\n        \"number\": 1,\n        \"inside\": {},\n"), "{spread}");
+        assert!(spread.contains("\n    },{\n        \"number\": 2,"), "{spread}");
+        assert!(spread.ends_with("\"part\": 0.25\n    } ]\n"), "{spread}");
+    }
+}

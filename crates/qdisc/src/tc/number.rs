@@ -98,7 +98,7 @@ fn digits(text: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{TOO_LARGE, decimal, hexadecimal, integer};
+    use super::{TOO_LARGE, decimal, hexadecimal, integer, scientific};
 
     /// Goal: fractions are exact. Method: texts, a unit, and the whole units that they are.
     #[test]
@@ -119,6 +119,24 @@ mod tests {
         for text in ["", ".", "k", "-1", "+1", ".k"] {
             assert_eq!(decimal(text), None, "{text}");
         }
+    }
+
+    /// Goal: powers of ten are read as C reads them. Method: both signs, none, one that no number follows,
+    /// and more than there are digits for.
+    #[test]
+    fn powers_of_ten() {
+        for (text, unit, value, rest) in [
+            ("1e-1%", 1_000, 100, "%"),
+            ("2.5E+2", 1, 250, ""),
+            ("12e1", 1, 120, ""),
+            ("1eb", 1, 1, "eb"),
+            ("3e-99", 1_000_000, 0, ""),
+            ("3e99", 1, TOO_LARGE, ""),
+        ] {
+            let (number, unit_text) = scientific(text).expect("a number");
+            assert_eq!((number.scaled(unit), unit_text), (value, rest), "{text}");
+        }
+        assert_eq!(scientific("e1"), None);
     }
 
     /// Goal: integers in all bases. Method: texts and values, and texts that are none.
