@@ -48,9 +48,10 @@ fn an_instance_runs_until_it_is_dropped() {
     assert_eq!(taken, format!("an instance {} runs already (process {pid})", name()));
     assert_eq!(instance.execute("tc qdisc add dev b root handle 7: pfifo limit 5"), Ok(String::new()));
     let shown = ask(&mut stream, "tc qdisc show dev b").expect("it answers");
-    assert_eq!(shown.as_deref(), Ok("qdisc pfifo 7: root limit 5p\n"));
+    assert_eq!(shown.as_deref(), Ok("qdisc pfifo 7: root refcnt 2 limit 5p\n"));
     let json = instance.execute("tc -j qdisc show dev b").expect("it can be shown");
-    assert!(json.starts_with("[\n") && json.ends_with("\n]\n"), "{json}");
+    let expected = r#"[{"kind":"pfifo","handle":"7:","root":true,"refcnt":2,"options":{"limit":5}}]"#;
+    assert_eq!(json.trim_end(), expected);
     drop(instance);
     assert!(found().is_none(), "it is gone");
     assert!(ask(&mut stream, "tc qdisc show dev b").is_err(), "nobody answers");

@@ -139,10 +139,6 @@ class add dev eth0 parent 1: classid 1:1 netem delay 1ms
 
 /// Ids and the times of an estimator.
 const IDS_AND_ESTIMATORS: &str = "
-qdisc add dev eth0 root handle 1:1 mq
-                               ^^^
-`1:1` is not a handle such as 1:; allowed: MAJOR: in hexadecimal, from 1: to ffff:
-
 qdisc add dev eth0 root handle 0: mq
                                ^^
 `0:` is out of range: from 1: to ffff:; allowed: MAJOR: in hexadecimal, from 1: to ffff:
@@ -335,10 +331,6 @@ tbf lacks `burst`
 qd add dev eth0 root htb default 1ffff
                                  ^^^^^
 `1ffff` is out of range: from 0 to ffff; allowed: a hexadecimal number from 0 to ffff
-
-class add dev eth0 parent 1: classid 1:1 htb rate 1mbit prio 8
-                                                             ^
-`8` is out of range: from 0 to 7
 ";
 
 /// Curves cut short, or without a form.
