@@ -35,6 +35,9 @@
 //! [`Control`] does to devices what lines of `tc` say: which discipline each queue has, with which classes
 //! and filters, and what they have done.
 //!
+//! What flows through a [`Relay`] are datagrams, as packets of a device; connections of TCP flow through a
+//! `stream::StreamRelay` (feature `stream`), which has toxics instead of disciplines.
+//!
 //! Invariants: a queue is run by one thread at a time, and a packet leaves its discipline under the queue's
 //! lock and reaches the driver outside of it; a queue whose head must wait has its watchdog armed; a queue
 //! that was put on a list is run once; its packets take no more memory than
@@ -55,6 +58,8 @@ mod queue;
 mod receive;
 mod relay;
 mod statistics;
+#[cfg(feature = "stream")]
+pub mod stream;
 #[cfg(feature = "tun")]
 pub mod tun;
 mod waiting;

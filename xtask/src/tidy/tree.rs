@@ -27,7 +27,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ("sim", &["wheel", "core", "qdisc", "trace"]),
     ("answers", &["core", "trace", "explain", "verify", "sim"]),
     ("tables", &["core", "trace", "explain", "verify", "sim", "answers"]),
-    ("net", &["wheel", "core", "qdisc", "live"]),
+    ("net", &["wheel", "core", "qdisc", "live", "tokio"]),
     ("tokio", &["live"]),
     ("adapters", &["live"]),
     ("quietcore", &["wheel", "core", "qdisc", "live", "net", "tokio", "adapters", "sim", "macros"]),

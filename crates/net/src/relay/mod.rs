@@ -23,6 +23,8 @@ mod options;
 mod poller;
 mod port;
 
+#[cfg(feature = "stream")]
+pub(crate) use options::Reach;
 pub use options::{RelayEnd, RelayError, RelayOptions};
 
 use super::device::Device;

@@ -16,7 +16,7 @@ pub struct RelayEnd {
 
 /// What addresses a relay may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(crate) enum Reach {
     Loopback,
     Beyond,
 }
