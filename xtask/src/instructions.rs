@@ -1,4 +1,5 @@
-//! `cargo xtask instructions`: how many instructions each hot path of the runtime takes.
+//! `cargo xtask instructions`: how many instructions each hot path of the runtime takes, and a packet through
+//! each discipline.
 //!
 //! `bench/paths` runs one path in a loop, under callgrind. What counts is the difference between
 //! many rounds and a few, per round: it is the same on a busy machine, and says nothing of cache misses or

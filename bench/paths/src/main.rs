@@ -5,10 +5,13 @@
 //! for short ones. Prints no figures: what counts is the difference between many rounds and a few. `cargo
 //! xtask instructions` does that.
 
+mod packets;
+
 use clap::Parser;
 use quietcore_live::task::WorkOptions;
 use quietcore_live::time::{Instant, sleep, sleep_until};
 use quietcore_live::{Cpu, CpuId, Machine, Nanos, Precision, TimerOptions};
+use quietcore_net::Network;
 use std::error::Error;
 use std::future::Future;
 use std::hint::black_box;
@@ -22,7 +25,7 @@ use std::time::Duration;
 #[derive(Debug, Parser)]
 struct Args {
     /// Which one
-    #[arg(value_parser = clap::builder::PossibleValuesParser::new(PATHS.map(|path| path.name)))]
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(names()))]
     #[arg(required_unless_present = "list")]
     path: Option<String>,
     /// How many rounds
@@ -63,6 +66,7 @@ impl Path {
 /// The lane of the calling thread.
 struct Lane {
     machine: &'static Machine,
+    network: Network,
     cpu: Cpu,
     far: Nanos,
 }
@@ -213,11 +217,12 @@ impl Lane {
         if path.is_isolated {
             builder = builder.isolated("0".parse()?);
         }
+        let (network, builder) = Network::new(builder);
         let machine = builder.start()?;
         let far = Nanos(machine.now().0.saturating_add(u64::try_from(FAR.as_nanos())?));
         let mut cpu = Cpu::claim(machine, CpuId::new(0)?)?;
         while cpu.turn().has_more {}
-        Ok(Self { machine, cpu, far })
+        Ok(Self { machine, network, cpu, far })
     }
 
     /// Another moment in every second round.
@@ -272,18 +277,29 @@ fn elsewhere(run: impl FnOnce() + Send) {
     thread::scope(|scope| scope.spawn(run).join()).expect("no panic");
 }
 
+fn names() -> impl Iterator<Item = &'static str> {
+    PATHS.iter().map(|path| path.name).chain(packets::PATHS.iter().map(|(name, _)| *name))
+}
+
+fn run(name: &str, rounds: u32) -> Result<(), Box<dyn Error>> {
+    if let Some(path) = PATHS.iter().find(|path| path.name == name) {
+        (path.run)(&mut Lane::start(path)?, rounds);
+    }
+    if let Some((name, run)) = packets::PATHS.iter().find(|(one, _)| *one == name) {
+        let lane = Lane::start(&Path::new(name, |_, _| ()))?;
+        run(packets::Place { machine: lane.machine, network: &lane.network }, rounds);
+    }
+    Ok(())
+}
+
 fn main() -> ExitCode {
     let Args { path, rounds, .. } = Args::parse();
     let Some(path) = path else {
-        PATHS.iter().for_each(|path| println!("{}", path.name));
+        names().for_each(|name| println!("{name}"));
         return ExitCode::SUCCESS;
     };
-    let path = PATHS.iter().find(|one| one.name == path).expect("the parser knows them");
-    match Lane::start(path) {
-        Ok(mut lane) => {
-            (path.run)(&mut lane, rounds);
-            ExitCode::SUCCESS
-        }
+    match run(&path, rounds) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("paths: {error}");
             ExitCode::FAILURE

@@ -96,7 +96,7 @@ impl<P: Packet + Debug> InnerQdisc<P> {
     /// Whether it holds nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.held.is_none() && self.qdisc.statistics().qlen == 0
+        self.held.is_none() && self.qdisc.is_empty()
     }
 
     /// Empties it.

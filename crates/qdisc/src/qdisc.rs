@@ -130,6 +130,12 @@ pub trait Qdisc<P: Packet>: Any + fmt::Debug + Send {
     /// What it has done, and what it holds.
     fn statistics(&self) -> Statistics;
 
+    /// Whether it holds nothing: asked with every packet where it is inside of another one, so a discipline
+    /// that can tell without adding up all of its [`statistics`](Self::statistics) should.
+    fn is_empty(&self) -> bool {
+        self.statistics().qlen == 0
+    }
+
     /// The second timer, of those that have one: `cbq`, and what has a `cbq` inside.
     ///
     /// Whether it needs one changes only when it, or something inside, is told something else. Costs as much

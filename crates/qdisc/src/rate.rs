@@ -6,7 +6,7 @@
 
 use quietcore_core::Nanos;
 
-const SECOND: u128 = 1_000_000_000;
+const SECOND: u64 = 1_000_000_000;
 
 /// How packets are packed on the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,14 +99,18 @@ impl Rate {
     /// How long so many bytes take, as they are.
     #[must_use]
     pub const fn time_of(self, bytes: u64) -> Nanos {
-        let time = bytes as u128 * SECOND / self.bytes_per_second as u128;
+        // Every packet there is; the general case is many times as long.
+        if let Some(work) = bytes.checked_mul(SECOND) {
+            return Nanos(work / self.bytes_per_second);
+        }
+        let time = bytes as u128 * SECOND as u128 / self.bytes_per_second as u128;
         Nanos(if time > u64::MAX as u128 { u64::MAX } else { time as u64 })
     }
 
     /// How many whole bytes pass in `span`.
     #[must_use]
     pub const fn bytes_in(self, span: Nanos) -> u64 {
-        let bytes = span.0 as u128 * self.bytes_per_second as u128 / SECOND;
+        let bytes = span.0 as u128 * self.bytes_per_second as u128 / SECOND as u128;
         if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 }
     }
 }
@@ -122,6 +126,7 @@ mod tests {
         let slow = Rate::bytes_per_second(1).expect("not 0");
         let fast = Rate::bytes_per_second(u64::MAX).expect("not 0");
         assert_eq!(slow.time_of(u64::MAX), Nanos(u64::MAX));
+        assert_eq!(fast.time_of(u64::MAX), Nanos(1_000_000_000), "more than the short way takes");
         assert_eq!(fast.bytes_in(Nanos(u64::MAX)), u64::MAX);
         assert_eq!((fast.time(u32::MAX), slow.overhead(i32::MIN).time(0)), (Nanos(0), Nanos(0)));
         assert_eq!(slow.overhead(i32::MAX).counted(u32::MAX), u64::from(u32::MAX) + i32::MAX as u64);

@@ -23,8 +23,8 @@ pub(super) const SCHEDULERS: &[Mutant] = &[
         name: "netem-nothing-overtakes",
         rule: "a packet that may leave before those that came earlier leaves before them",
         file: "crates/qdisc/src/netem/queue.rs",
-        right: "is_some_and(|first| first.key < *list) {",
-        wrong: "is_some_and(|first| first.key.0 < list.0 && self.list.len() > 1) {",
+        right: "is_some_and(|first| first < *list) {",
+        wrong: "is_some_and(|first| first.0 < list.0 && self.list.len() > 1) {",
         killers: QUEUE,
     },
     Mutant {

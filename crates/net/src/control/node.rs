@@ -240,6 +240,10 @@ impl<P: Packet + Debug + Send> Qdisc<P> for QdiscNode<P> {
         self.body.statistics()
     }
 
+    fn is_empty(&self) -> bool {
+        self.body.is_empty()
+    }
+
     fn delays(&self) -> DelayTimer {
         self.body.delays()
     }

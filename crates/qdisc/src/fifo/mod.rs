@@ -98,4 +98,8 @@ impl<P: Packet + core::fmt::Debug + Send + 'static> Qdisc<P> for Fifo<P> {
     fn statistics(&self) -> Statistics {
         self.statistics
     }
+
+    fn is_empty(&self) -> bool {
+        self.statistics.qlen == 0
+    }
 }

@@ -6,7 +6,8 @@
 
 use super::FqSettings;
 use crate::Packet;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use crate::sorted::SortedSet;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use quietcore_core::Nanos;
 
@@ -48,6 +49,10 @@ impl<P: Packet> Flow<P> {
     }
 
     pub(super) fn push(&mut self, due: Nanos, packet: P) {
+        if self.packets.back().is_none_or(|(last, _)| *last <= due) {
+            self.packets.push_back((due, packet));
+            return;
+        }
         let behind = self.packets.partition_point(|(other, _)| *other <= due);
         self.packets.insert(behind, (due, packet));
     }
@@ -93,25 +98,33 @@ impl<P: Packet> Flow<P> {
     }
 }
 
+/// So many flows are found at once, if their numbers differ in these bits.
+const RECENT: usize = 256;
+
 /// All flows that are known.
 #[derive(Debug)]
 pub(super) struct Flows<P> {
+    /// A place in `flows` for the last bits of a flow's number: the last such flow that was looked for, or
+    /// nowhere. Numbers that agree there, by chance or for spite, are found in `by_key`.
+    recent: [usize; RECENT],
     /// Those of `free` are in no use.
     flows: Vec<Flow<P>>,
     free: Vec<usize>,
-    by_key: BTreeMap<u64, usize>,
+    /// Numbers of flows that are known, with their places in `flows`.
+    by_key: SortedSet<(u64, usize)>,
     /// By the time since when.
-    idle: BTreeSet<(Nanos, u64)>,
+    idle: SortedSet<(Nanos, u64)>,
     pub(super) collected: u64,
 }
 
 impl<P: Packet> Flows<P> {
     pub(super) const fn new() -> Self {
         Self {
+            recent: [usize::MAX; RECENT],
             flows: Vec::new(),
             free: Vec::new(),
-            by_key: BTreeMap::new(),
-            idle: BTreeSet::new(),
+            by_key: SortedSet::new(),
+            idle: SortedSet::new(),
             collected: 0,
         }
     }
@@ -124,11 +137,26 @@ impl<P: Packet> Flows<P> {
         &mut self.flows[flow]
     }
 
+    /// The flow of that number that was looked for a while ago.
+    fn recent(&self, key: u64) -> Option<usize> {
+        let flow = self.recent[key as usize % RECENT];
+        self.flows.get(flow).filter(|found| found.key == key).map(|_| flow)
+    }
+
+    fn known(&self, key: u64) -> Option<usize> {
+        let (found, flow) = *self.by_key.at_or_above(&(key, 0))?;
+        (found == key).then_some(flow)
+    }
+
     /// The flow of that number, which begins idle.
     pub(super) fn find(&mut self, settings: &FqSettings, now: Nanos, key: u64) -> usize {
         self.collect(settings, now, key);
-        if let Some(flow) = self.by_key.get(&key) {
-            return *flow;
+        if let Some(flow) = self.recent(key) {
+            return flow;
+        }
+        if let Some(flow) = self.known(key) {
+            self.recent[key as usize % RECENT] = flow;
+            return flow;
         }
         let credit = i64::from(settings.initial_quantum);
         let place = FlowPlace::Idle(now);
@@ -143,7 +171,8 @@ impl<P: Packet> Flows<P> {
                 self.flows.len() - 1
             }
         };
-        self.by_key.insert(key, flow);
+        self.by_key.insert((key, flow));
+        self.recent[key as usize % RECENT] = flow;
         self.idle.insert((now, key));
         flow
     }
@@ -160,7 +189,11 @@ impl<P: Packet> Flows<P> {
                 return;
             };
             self.idle.remove(&(since, other));
-            self.free.extend(self.by_key.remove(&other));
+            if let Some(flow) = self.known(other) {
+                self.by_key.remove(&(other, flow));
+                self.recent[other as usize % RECENT] = usize::MAX;
+                self.free.push(flow);
+            }
             self.collected += 1;
         }
     }

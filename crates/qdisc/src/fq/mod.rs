@@ -32,8 +32,9 @@ pub(crate) mod tc;
 pub use settings::{FqError, FqSettings, Horizon};
 pub use statistics::FqStatistics;
 
+use crate::sorted::SortedSet;
 use crate::{Dequeued, Enqueued, Packet, Qdisc, Statistics};
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
 use bands::{Bands, FlowList, FlowTurn};
 use core::fmt::Debug;
 use flows::{FlowPlace, Flows};
@@ -68,7 +69,7 @@ pub struct Fq<P> {
     occupied: usize,
     bands: Bands,
     /// Flows that wait, by their moment; equal ones in the order in which they began to.
-    throttled: BTreeSet<(Nanos, u64, usize)>,
+    throttled: SortedSet<(Nanos, u64, usize)>,
     statistics: Statistics,
     /// What is held is filled in when it is asked for, but for `band_packets`.
     counted: FqStatistics,
@@ -87,7 +88,7 @@ impl<P: Packet> Fq<P> {
             flows: Flows::new(),
             occupied: 0,
             bands: Bands::new(settings.weights),
-            throttled: BTreeSet::new(),
+            throttled: SortedSet::new(),
             statistics: Statistics::default(),
             counted: FqStatistics::default(),
         })
@@ -298,5 +299,9 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Fq<P> {
 
     fn statistics(&self) -> Statistics {
         self.statistics
+    }
+
+    fn is_empty(&self) -> bool {
+        self.statistics.qlen == 0
     }
 }

@@ -62,6 +62,11 @@ impl ServiceCurve {
         self.m1 >= self.m2
     }
 
+    /// Whether its two pieces are one line.
+    pub(super) const fn is_one_line(&self) -> bool {
+        self.m1 == self.m2 && self.d.0 == 0
+    }
+
     /// Whether it ever gives anything.
     pub(super) const fn is_zero(&self) -> bool {
         self.m2 == 0 && (self.m1 == 0 || self.d.0 == 0)

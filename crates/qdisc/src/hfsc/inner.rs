@@ -13,13 +13,13 @@ use quietcore_core::Nanos;
 
 impl<P: Packet + Debug + Send> Classful<P> for Hfsc<P> {
     fn classes(&self) -> Vec<ClassId> {
-        self.names.keys().copied().collect()
+        self.names.keys().collect()
     }
 
     /// Leaves.
     fn slots(&self) -> Vec<ClassId> {
         let leaves = self.names.iter().filter(|(_, key)| self.tree.class(**key).leaf.is_some());
-        leaves.map(|(name, _)| *name).collect()
+        leaves.map(|(name, _)| name).collect()
     }
 
     fn inner(&self, class: ClassId) -> Option<&InnerQdisc<P>> {

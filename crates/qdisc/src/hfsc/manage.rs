@@ -83,7 +83,7 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
         class: HfscClass,
     ) -> Result<(), HfscError> {
         check(name, &class)?;
-        if self.names.contains_key(&name) {
+        if self.names.contains_key(name) {
             return Err(HfscError::Exists(name));
         }
         let above = match parent {
@@ -130,7 +130,7 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
             leaf.head = None; // so that the new curves begin
             self.refresh(key, now);
         } else {
-            self.tree.settle(key, 0, now);
+            self.tree.settle(key, None, now);
         }
         Ok(())
     }
@@ -145,8 +145,8 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
             return Err(HfscError::HasChildren(name));
         }
         self.purge(key);
-        self.names.remove(&name);
-        let Some(removed) = self.tree.classes.remove(&key) else { return Ok(()) };
+        self.names.remove(name);
+        let Some(removed) = self.tree.remove(key) else { return Ok(()) };
         self.statistics.dropped += removed.dropped;
         let above =
             removed.parent.filter(|above| *above != ROOT && self.tree.children(*above).next().is_none());
@@ -192,7 +192,7 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
     }
 
     pub(super) fn key(&self, name: ClassId) -> Result<HfscKey, HfscError> {
-        self.names.get(&name).copied().ok_or(HfscError::Unknown(name))
+        self.names.get(name).copied().ok_or(HfscError::Unknown(name))
     }
 
     /// Makes a leaf none, and drops what it held; nothing if it is none.
@@ -208,6 +208,6 @@ impl<P: Packet + fmt::Debug + Send + 'static> Hfsc<P> {
         let held = leaf.child.statistics();
         class.dropped += held.dropped + held.qlen;
         // It and those above cease to be backlogged; nothing begins, so that the moment does not matter.
-        self.tree.settle(key, 0, Nanos(0));
+        self.tree.settle(key, None, Nanos(0));
     }
 }

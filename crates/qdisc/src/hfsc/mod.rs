@@ -36,9 +36,10 @@ pub use curve::{CurveError, ServiceCurve};
 pub use manage::HfscError;
 pub use settings::{HfscClass, HfscStatistics};
 
+use crate::class_map::ClassMap;
 use crate::classful::{end_inner_delays, inner_delays};
+use crate::sorted::SortedSet;
 use crate::{ClassId, DelayTimer, Dequeued, Enqueued, Packet, Qdisc, Statistics};
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
@@ -73,11 +74,11 @@ use tree::HfscTree;
 #[derive(Debug)]
 pub struct Hfsc<P> {
     tree: HfscTree<P>,
-    names: BTreeMap<ClassId, HfscKey>,
+    names: ClassMap<HfscKey>,
     default: Option<ClassId>,
     agenda: Agenda,
     /// Leaves whose queues hold packets but give none, by when they are asked again.
-    dormant: BTreeSet<(Nanos, HfscKey)>,
+    dormant: SortedSet<(Nanos, HfscKey)>,
     /// What was sent, and what was dropped besides what the classes count.
     statistics: Statistics,
 }
@@ -101,10 +102,10 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     pub fn new() -> Self {
         Self {
             tree: HfscTree::new(),
-            names: BTreeMap::new(),
+            names: ClassMap::new(),
             default: None,
             agenda: Agenda::default(),
-            dormant: BTreeSet::new(),
+            dormant: SortedSet::new(),
             statistics: Statistics::default(),
         }
     }
@@ -144,7 +145,7 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     /// Looks at what a leaf has next, and puts it where it belongs.
     fn refresh(&mut self, key: HfscKey, now: Nanos) {
         self.look(key, now);
-        self.tree.settle(key, 0, now);
+        self.tree.settle(key, None, now);
     }
 
     /// Looks at what a leaf has next, and puts it into the agenda.
@@ -168,6 +169,9 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
         };
         let Some(realtime) = &mut leaf.realtime else { return };
         if !was_idle {
+            if leaf.head.is_some_and(|length| realtime.is_told(bytes, length)) {
+                return; // one of the same length left by the share: it is where it belongs
+            }
             self.agenda.remove(key, realtime);
         }
         if let Some(length) = leaf.head {
@@ -182,7 +186,7 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
     /// Asks leaves again whose queues may give a packet by now.
     fn wake(&mut self, now: Nanos) {
         // Once each, even at the end of time, when none can name a later moment.
-        let due = self.dormant.range(..=(now, HfscKey(u32::MAX))).map(|(_, key)| *key);
+        let due = self.dormant.iter().take_while(|(wake, _)| *wake <= now).map(|(_, key)| *key);
         for key in due.collect::<Vec<_>>() {
             self.refresh(key, now);
         }
@@ -196,13 +200,7 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
             class.realtime_bytes += u64::from(bytes);
         }
         self.look(key, now);
-        self.tree.settle(key, bytes, now);
-        let mut above = Some(key);
-        while let Some(key) = above {
-            let class = self.tree.class_mut(key);
-            class.packets += 1;
-            above = class.parent;
-        }
+        self.tree.settle(key, Some(bytes), now);
         self.statistics.count_sent(bytes);
         packet
     }
@@ -248,9 +246,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Hfsc<P> {
     fn reset(&mut self, now: Nanos) {
         self.agenda.clear();
         self.dormant.clear();
-        let keys: Vec<HfscKey> = self.tree.classes.keys().copied().collect();
-        for key in keys {
-            let class = self.tree.class_mut(key);
+        for class in self.tree.classes_mut() {
             class.children = ChildOrders::default();
             class.share = class.share.forgotten(&class.config);
             if let Some(leaf) = &mut class.leaf {
@@ -263,7 +259,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Hfsc<P> {
 
     fn statistics(&self) -> Statistics {
         let mut statistics = self.statistics;
-        self.tree.classes.values().for_each(|class| statistics.include(&class.queue()));
+        self.tree.classes().for_each(|class| statistics.include(&class.queue()));
         statistics
     }
 

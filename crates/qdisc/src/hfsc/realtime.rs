@@ -9,7 +9,7 @@
 use super::ServiceCurve;
 use super::settings::HfscKey;
 use super::shifted::{ShiftedCurve, moment};
-use alloc::collections::{BTreeMap, BTreeSet};
+use crate::sorted::SortedSet;
 use quietcore_core::Nanos;
 
 /// A leaf's guarantee.
@@ -20,6 +20,8 @@ pub(super) struct RealTime {
     /// Of its next packet, while it is in the agenda.
     eligible: Nanos,
     deadline: Nanos,
+    /// For what these two are: bytes that were sent, and the packet's.
+    told: Option<(u64, u32)>,
 }
 
 impl RealTime {
@@ -30,17 +32,25 @@ impl RealTime {
             eligible_curve: ShiftedCurve::new(eligible),
             eligible: Nanos(0),
             deadline: Nanos(0),
+            told: None,
         }
+    }
+
+    /// Whether that is what its moments are for, and nothing has begun anew since.
+    pub(super) fn is_told(&self, bytes: u64, length: u32) -> bool {
+        self.told == Some((bytes, length))
     }
 
     /// Becomes backlogged, having had `bytes` by its guarantee.
     pub(super) fn begin(&mut self, now: Nanos, bytes: u64) {
+        self.told = None;
         self.deadline_curve.begin(now.0.into(), bytes);
         self.eligible_curve.begin(now.0.into(), bytes);
     }
 
     /// Its next packet has `length` bytes, after `bytes` that were sent.
     pub(super) fn next(&mut self, bytes: u64, length: u32) {
+        self.told = Some((bytes, length));
         self.eligible = moment(self.eligible_curve.reaches(bytes));
         self.deadline = moment(self.deadline_curve.reaches(bytes + u64::from(length)));
     }
@@ -50,20 +60,21 @@ impl RealTime {
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     /// Not yet eligible, by when they are, with their deadlines.
-    waiting: BTreeMap<(Nanos, HfscKey), Nanos>,
+    waiting: SortedSet<(Nanos, HfscKey, Nanos)>,
     /// Eligible, by deadline.
-    ready: BTreeSet<(Nanos, HfscKey)>,
+    ready: SortedSet<(Nanos, HfscKey)>,
 }
 
 impl Agenda {
     pub(super) fn insert(&mut self, key: HfscKey, realtime: &RealTime) {
-        self.waiting.insert((realtime.eligible, key), realtime.deadline);
+        self.waiting.insert((realtime.eligible, key, realtime.deadline));
     }
 
     /// Takes it out; nothing if it is not in.
     pub(super) fn remove(&mut self, key: HfscKey, realtime: &RealTime) {
-        self.waiting.remove(&(realtime.eligible, key));
-        self.ready.remove(&(realtime.deadline, key));
+        if !self.ready.remove(&(realtime.deadline, key)) {
+            self.waiting.remove(&(realtime.eligible, key, realtime.deadline));
+        }
     }
 
     pub(super) fn clear(&mut self) {
@@ -73,9 +84,9 @@ impl Agenda {
 
     /// The leaf that must send now.
     pub(super) fn choose(&mut self, now: Nanos) -> Option<HfscKey> {
-        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now) {
-            let (_, key) = *first.key();
-            let deadline = first.remove();
+        while let Some(first) = self.waiting.first().filter(|first| first.0 <= now) {
+            let (_, key, deadline) = *first;
+            self.waiting.pop_first();
             self.ready.insert((deadline, key));
         }
         self.ready.first().map(|(_, key)| *key)
@@ -83,6 +94,6 @@ impl Agenda {
 
     /// When the next leaf is eligible, none being so now; `None` if there is none.
     pub(super) fn next_eligible(&self) -> Option<Nanos> {
-        self.waiting.first_key_value().map(|((eligible, _), _)| *eligible)
+        self.waiting.first().map(|(eligible, ..)| *eligible)
     }
 }

@@ -38,9 +38,12 @@ pub struct HfscStatistics {
     pub level: u32,
 }
 
-/// The place of a class in the order of creation, which breaks ties.
+/// A class in the order of creation, which breaks ties, and where it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct HfscKey(pub(super) u32);
+pub(super) struct HfscKey {
+    pub(super) number: u32,
+    pub(super) place: u32,
+}
 
 /// The root: the link. It has no curves and is no leaf.
-pub(super) const ROOT: HfscKey = HfscKey(0);
+pub(super) const ROOT: HfscKey = HfscKey { number: 0, place: 0 };

@@ -16,7 +16,7 @@
 
 use super::settings::{HfscClass, HfscKey};
 use super::shifted::{ShiftedCurve, moment};
-use alloc::collections::BTreeSet;
+use crate::sorted::SortedSet;
 use quietcore_core::Nanos;
 
 /// What a class is as a child.
@@ -65,6 +65,11 @@ impl LinkShare {
         self.joined
     }
 
+    /// Where it is in its parent's orders.
+    fn place(&self) -> Option<ChildPlace> {
+        self.joined.then_some(ChildPlace { virtual_time: self.virtual_time, fit: self.fit })
+    }
+
     /// When its own limit and one below it let it send.
     pub(super) const fn fit(&self) -> Nanos {
         self.fit
@@ -95,6 +100,13 @@ impl LinkShare {
     }
 }
 
+/// Where a child is in its parent's orders.
+#[derive(Clone, Copy)]
+struct ChildPlace {
+    virtual_time: u128,
+    fit: Nanos,
+}
+
 /// What has become of a child.
 #[derive(Debug)]
 pub(super) struct ChildChange {
@@ -112,8 +124,8 @@ pub(super) struct ChildChange {
 /// What a class is as a parent.
 #[derive(Debug, Default)]
 pub(super) struct ChildOrders {
-    by_virtual_time: BTreeSet<(u128, HfscKey)>,
-    by_fit: BTreeSet<(Nanos, HfscKey)>,
+    by_virtual_time: SortedSet<(u128, HfscKey)>,
+    by_fit: SortedSet<(Nanos, HfscKey)>,
     /// The greatest virtual time of which a child was chosen.
     floor: u128,
     /// The greatest virtual time that a child stopped at.
@@ -141,20 +153,35 @@ impl ChildOrders {
         u128::midpoint(self.floor.max(*least), self.floor.max(*greatest))
     }
 
-    fn insert(&mut self, key: HfscKey, share: &LinkShare) {
-        self.by_virtual_time.insert((share.virtual_time, key));
-        self.by_fit.insert((share.fit, key));
-    }
-
-    fn remove(&mut self, key: HfscKey, share: &LinkShare) {
-        self.by_virtual_time.remove(&(share.virtual_time, key));
-        self.by_fit.remove(&(share.fit, key));
+    /// Moves a child from where it was in the orders to where it is; nowhere is in neither.
+    #[inline]
+    fn place(&mut self, key: HfscKey, from: Option<ChildPlace>, to: Option<ChildPlace>) {
+        let entry = |place: ChildPlace| ((place.virtual_time, key), (place.fit, key));
+        match (from.map(entry), to.map(entry)) {
+            (Some(from), Some(to)) => {
+                if from.0 != to.0 {
+                    self.by_virtual_time.replace(&from.0, to.0);
+                }
+                if from.1 != to.1 {
+                    self.by_fit.replace(&from.1, to.1);
+                }
+            }
+            (Some(from), None) => {
+                self.by_virtual_time.remove(&from.0);
+                self.by_fit.remove(&from.1);
+            }
+            (None, Some(to)) => {
+                self.by_virtual_time.insert(to.0);
+                self.by_fit.insert(to.1);
+            }
+            (None, None) => {}
+        }
     }
 
     /// Puts a child where it belongs now.
     pub(super) fn settle(&mut self, key: HfscKey, share: &mut LinkShare, change: &ChildChange) {
+        let before = share.place();
         if share.joined {
-            self.remove(key, share);
             if change.bytes > 0 {
                 share.count(change.total, self.floor);
             }
@@ -167,22 +194,28 @@ impl ChildOrders {
         share.joined = change.shares;
         if change.shares {
             share.fit = change.below.map_or(share.own_fit, |below| share.own_fit.max(below));
-            self.insert(key, share);
         }
+        self.place(key, before, share.place());
     }
 
     /// Takes a child out.
     pub(super) fn withdraw(&mut self, key: HfscKey, share: &mut LinkShare) {
-        self.remove(key, share);
+        self.place(key, share.place(), None);
         self.ceiling = self.ceiling.max(share.virtual_time);
         share.joined = false;
     }
 
-    /// The first child in the order of virtual times that `fits`; it is chosen. Cost: the others are passed
-    /// over one by one.
-    pub(super) fn choose(&mut self, fits: impl Fn(HfscKey) -> bool) -> Option<HfscKey> {
-        let (virtual_time, child) = *self.by_virtual_time.iter().find(|(_, child)| fits(*child))?;
+    /// The first child in the order of virtual times that `fits`, and its virtual time. Cost: the others are
+    /// passed over one by one.
+    pub(super) fn first_that(&self, fits: impl Fn(HfscKey) -> bool) -> Option<(u128, HfscKey)> {
+        match self.by_virtual_time.first() {
+            Some(first) if fits(first.1) => Some(*first),
+            _ => self.by_virtual_time.iter().find(|(_, child)| fits(*child)).copied(),
+        }
+    }
+
+    /// A child of that virtual time is chosen.
+    pub(super) fn chose(&mut self, virtual_time: u128) {
         self.floor = self.floor.max(virtual_time);
-        Some(child)
     }
 }

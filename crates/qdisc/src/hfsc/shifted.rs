@@ -107,6 +107,9 @@ impl ShiftedCurve {
 
     /// The first moment, not before the last beginning, at which it has reached `y` bytes; `None` if never.
     pub(super) fn reaches(&self, y: u64) -> Option<u128> {
+        if let (1, Some(only)) = (self.begun.len(), self.begun.front()) {
+            return Some(self.start.max(self.begun_reaches(*only, y)?));
+        }
         // The minimum reaches an amount when the last one does.
         self.begun
             .iter()
@@ -116,6 +119,9 @@ impl ShiftedCurve {
     fn begun_reaches(&self, begun: Begun, y: u64) -> Option<u128> {
         let bytes = signed(u128::from(y) * BYTE);
         let first = line_reaches(self.shape.m1, begun.first, bytes);
+        if self.shape.is_one_line() {
+            return first;
+        }
         let second = line_reaches(self.shape.m2, begun.second, bytes);
         if self.shape.is_concave() {
             Some(first?.max(second?)) // the lower line
@@ -150,8 +156,17 @@ fn line_reaches(slope: u64, intercept: i128, amount: i128) -> Option<u128> {
     match (missing, slope) {
         (0, _) => Some(0),
         (_, 0) => None,
-        (missing, slope) => Some(missing.div_ceil(slope.into())),
+        (missing, slope) => Some(quotient_up(missing, slope)),
     }
+}
+
+/// `missing / slope`, rounded up; one division, and a short one where that is enough.
+fn quotient_up(missing: u128, slope: u64) -> u128 {
+    if let Ok(missing) = u64::try_from(missing) {
+        return missing.div_ceil(slope).into();
+    }
+    let quotient = missing / u128::from(slope);
+    quotient + u128::from(quotient * u128::from(slope) < missing)
 }
 
 #[cfg(test)]

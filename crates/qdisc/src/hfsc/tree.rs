@@ -4,7 +4,8 @@ use super::realtime::RealTime;
 use super::settings::{HfscClass, HfscKey, ROOT};
 use super::share::{ChildChange, ChildOrders, LinkShare};
 use crate::{InnerQdisc, Packet, Statistics};
-use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -74,32 +75,56 @@ impl<P: Packet + Debug + Send + 'static> HfscLeaf<P> {
     }
 }
 
-/// All classes, in the order of creation.
+/// All classes.
 #[derive(Debug)]
 pub(super) struct HfscTree<P> {
-    pub(super) classes: BTreeMap<HfscKey, HfscNode<P>>,
+    /// By the places that their keys name, with those keys.
+    classes: Vec<Option<(HfscKey, HfscNode<P>)>>,
+    /// Places without a class.
+    free: Vec<u32>,
     next: u32,
 }
 
 impl<P: Packet + Debug> HfscTree<P> {
     pub(super) fn new() -> Self {
         let root = HfscNode::new(None, HfscClass::default());
-        Self { classes: BTreeMap::from([(ROOT, root)]), next: 1 }
+        Self { classes: vec![Some((ROOT, root))], free: Vec::new(), next: 1 }
     }
 
     pub(super) fn add(&mut self, class: HfscNode<P>) -> HfscKey {
-        let key = HfscKey(self.next);
+        // Less than 2^32 at a time: some names are no class's.
+        let place = self.free.pop().unwrap_or(self.classes.len() as u32);
+        let key = HfscKey { number: self.next, place };
         self.next += 1;
-        self.classes.insert(key, class);
+        match self.classes.get_mut(place as usize) {
+            Some(free) => *free = Some((key, class)),
+            None => self.classes.push(Some((key, class))),
+        }
         key
     }
 
+    pub(super) fn remove(&mut self, key: HfscKey) -> Option<HfscNode<P>> {
+        let (_, removed) = self.classes.get_mut(key.place as usize)?.take()?;
+        self.free.push(key.place);
+        Some(removed)
+    }
+
+    pub(super) fn classes(&self) -> impl Iterator<Item = &HfscNode<P>> {
+        self.classes.iter().flatten().map(|(_, class)| class)
+    }
+
+    pub(super) fn classes_mut(&mut self) -> impl Iterator<Item = &mut HfscNode<P>> {
+        self.classes.iter_mut().flatten().map(|(_, class)| class)
+    }
+
     pub(super) fn class(&self, key: HfscKey) -> &HfscNode<P> {
-        self.classes.get(&key).expect("keys are of classes that are there")
+        let class = self.classes.get(key.place as usize).and_then(Option::as_ref);
+        class.map(|(_, class)| class).expect("keys are of classes that are there")
     }
 
     pub(super) fn class_mut(&mut self, key: HfscKey) -> &mut HfscNode<P> {
-        self.classes.get_mut(&key).expect("keys are of classes that are there")
+        let class = self.classes.get_mut(key.place as usize).and_then(Option::as_mut);
+        class.map(|(_, class)| class).expect("keys are of classes that are there")
     }
 
     /// The leaf of a class that is one.
@@ -108,7 +133,8 @@ impl<P: Packet + Debug> HfscTree<P> {
     }
 
     pub(super) fn children(&self, parent: HfscKey) -> impl Iterator<Item = HfscKey> {
-        self.classes.iter().filter(move |(_, class)| class.parent == Some(parent)).map(|(key, _)| *key)
+        let all = self.classes.iter().flatten();
+        all.filter(move |(_, class)| class.parent == Some(parent)).map(|(key, _)| *key)
     }
 
     /// 0 for a leaf.
@@ -123,22 +149,30 @@ impl<P: Packet + Debug> HfscTree<P> {
         queues
     }
 
-    /// Puts a class and all above it where they belong, after it sent `bytes`, began to hold packets or
-    /// ceased to.
-    pub(super) fn settle(&mut self, from: HfscKey, bytes: u32, now: Nanos) {
+    /// Puts a class and all above it where they belong, after it sent a packet of so many bytes, began to
+    /// hold packets or ceased to.
+    pub(super) fn settle(&mut self, from: HfscKey, sent: Option<u32>, now: Nanos) {
+        let bytes = sent.unwrap_or(0);
         let mut key = from;
         loop {
             let class = self.class_mut(key);
             class.total += u64::from(bytes);
+            class.packets += u64::from(sent.is_some());
             let Some(parent) = class.parent else { return };
-            let mut siblings = core::mem::take(&mut self.class_mut(parent).children);
-            let class = self.class_mut(key);
+            let [class, above] = self.with_parent(key, parent);
             let shares = class.config.link_share.is_some() && class.is_backlogged();
             let below = class.children.first_fit();
             let change = ChildChange { shares, total: class.total, bytes, below, now };
-            siblings.settle(key, &mut class.share, &change);
-            self.class_mut(parent).children = siblings;
+            above.children.settle(key, &mut class.share, &change);
             key = parent;
+        }
+    }
+
+    fn with_parent(&mut self, key: HfscKey, parent: HfscKey) -> [&mut HfscNode<P>; 2] {
+        let both = self.classes.get_disjoint_mut([key.place as usize, parent.place as usize]);
+        match both {
+            Ok([Some((_, class)), Some((_, parent))]) => [class, parent],
+            _ => unreachable!("keys are of classes that are there, and none is its own parent"),
         }
     }
 
@@ -148,19 +182,18 @@ impl<P: Packet + Debug> HfscTree<P> {
         if !self.class(key).share.has_joined() {
             return;
         }
-        let mut siblings = core::mem::take(&mut self.class_mut(parent).children);
-        siblings.withdraw(key, &mut self.class_mut(key).share);
-        self.class_mut(parent).children = siblings;
+        let [class, above] = self.with_parent(key, parent);
+        above.children.withdraw(key, &mut class.share);
     }
 
     /// The leaf that link sharing lets send now.
     pub(super) fn choose(&mut self, now: Nanos) -> Option<HfscKey> {
         let mut key = ROOT;
         while self.class(key).leaf.is_none() {
-            let mut children = core::mem::take(&mut self.class_mut(key).children);
-            let chosen = children.choose(|child| self.class(child).share.fit() <= now);
-            self.class_mut(key).children = children;
-            key = chosen?;
+            let fits = |child| self.class(child).share.fit() <= now;
+            let (virtual_time, chosen) = self.class(key).children.first_that(fits)?;
+            self.class_mut(key).children.chose(virtual_time);
+            key = chosen;
         }
         Some(key)
     }

@@ -11,21 +11,21 @@ use quietcore_core::Nanos;
 
 impl<P: Packet + Debug + Send> Classful<P> for Htb<P> {
     fn classes(&self) -> Vec<ClassId> {
-        self.tree.classes.keys().copied().collect()
+        self.tree.classes.keys().collect()
     }
 
     /// Leaves.
     fn slots(&self) -> Vec<ClassId> {
         let leaves = self.tree.classes.iter().filter(|(_, node)| node.queue.is_some());
-        leaves.map(|(class, _)| *class).collect()
+        leaves.map(|(class, _)| class).collect()
     }
 
     fn inner(&self, class: ClassId) -> Option<&InnerQdisc<P>> {
-        self.tree.classes.get(&class)?.queue.as_ref()
+        self.tree.classes.get(class)?.queue.as_ref()
     }
 
     fn change_inner(&mut self, _: Nanos, class: ClassId, change: &mut dyn FnMut(&mut InnerQdisc<P>)) {
-        let Some(node) = self.tree.classes.get_mut(&class) else { return };
+        let Some(node) = self.tree.classes.get_mut(class) else { return };
         let Some(queue) = &mut node.queue else { return };
         change(queue);
         let is_empty = node.is_empty();

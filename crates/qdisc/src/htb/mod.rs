@@ -108,7 +108,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
         if id.0 >> 16 != u32::from(self.settings.major) || id.0.trailing_zeros() >= 16 {
             return Err(HtbError::Foreign(id));
         }
-        if self.tree.classes.contains_key(&id) {
+        if self.tree.classes.contains_key(id) {
             return Err(HtbError::Exists(id));
         }
         if let Some(parent) = parent {
@@ -122,7 +122,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
 
     /// Lets `id` become one that has another class, `child`, below it.
     fn make_parent(&mut self, id: ClassId, child: ClassId) -> Result<(), HtbError> {
-        let node = self.tree.classes.get(&id).ok_or(HtbError::UnknownParent(id))?;
+        let node = self.tree.classes.get(id).ok_or(HtbError::UnknownParent(id))?;
         if !node.is_empty() {
             return Err(HtbError::HoldsPackets(id));
         }
@@ -144,7 +144,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     pub fn change_class(&mut self, id: ClassId, class: HtbClass) -> Result<(), HtbError> {
         self.known(id)?;
         let (quantum, _) = class.quantum_bytes(self.settings.r2q);
-        self.tree.change(id, |node| (node.settings, node.quantum) = (class, quantum));
+        self.tree.change(id, |node| node.set(class, quantum));
         Ok(())
     }
 
@@ -192,7 +192,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
     pub fn enqueue_to(&mut self, now: Nanos, class: ClassId, packet: P) -> Enqueued {
         let handle = ClassId::new(self.settings.major, 0);
         let default = ClassId::new(self.settings.major, self.settings.default_class);
-        let is_leaf = |id: &ClassId| self.tree.classes.get(id).is_some_and(|node| node.level == 0);
+        let is_leaf = |id: &ClassId| self.tree.classes.get(*id).is_some_and(|node| node.level == 0);
         // The name of the discipline itself means no class.
         let leaf = if class == handle { None } else { [class, default].into_iter().find(is_leaf) };
         let Some(leaf) = leaf else { return self.enqueue_direct(now, packet) };
@@ -224,18 +224,18 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
 
     /// Its classes by id: what each was told, and the class above it.
     pub fn classes(&self) -> impl Iterator<Item = (ClassId, Option<ClassId>, &HtbClass)> {
-        self.tree.classes.iter().map(|(&id, node)| (id, node.parent, &node.settings))
+        self.tree.classes.iter().map(|(id, node)| (id, node.parent, &node.settings))
     }
 
     /// What a class has done; `None` of one that does not exist.
     #[must_use]
     pub fn class(&self, id: ClassId) -> Option<HtbClassStatistics> {
-        let node = self.tree.classes.get(&id)?;
+        let node = self.tree.classes.get(id)?;
         let (_, quantum_warning) = node.settings.quantum_bytes(self.settings.r2q);
         Some(HtbClassStatistics { quantum_warning, ..node.statistics() })
     }
 
     fn known(&self, id: ClassId) -> Result<&HtbNode<P>, HtbError> {
-        self.tree.classes.get(&id).ok_or(HtbError::Unknown(id))
+        self.tree.classes.get(id).ok_or(HtbError::Unknown(id))
     }
 }

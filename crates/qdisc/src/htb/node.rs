@@ -54,6 +54,8 @@ pub(super) struct HtbNode<P> {
     pub(super) counted: HtbClassStatistics,
     /// When the buckets were last brought up to date.
     updated: Nanos,
+    /// How long sending what `burst` and `cburst` are takes.
+    depths: (i64, i64),
 }
 
 impl<P: Packet + Debug> HtbNode<P> {
@@ -74,27 +76,26 @@ impl<P: Packet + Debug> HtbNode<P> {
             quantum: 0,
             counted: HtbClassStatistics::default(),
             updated: Nanos(0),
+            depths: depths(&settings),
         };
         node.fill(Nanos(0));
         node
     }
 
+    /// Other settings; what is in its buckets stays.
+    pub(super) fn set(&mut self, settings: HtbClass, quantum: u32) {
+        (self.settings, self.quantum, self.depths) = (settings, quantum, depths(&settings));
+    }
+
     /// Its buckets are full at `now`, and it takes no part.
     pub(super) fn fill(&mut self, now: Nanos) {
         (self.mode, self.event, self.throttled_until, self.activity) = (HtbMode::CanSend, None, None, 0);
-        (self.counted.tokens, self.counted.ctokens) = self.depths();
+        (self.counted.tokens, self.counted.ctokens) = self.depths;
         self.updated = now;
         self.deficits = [0; LEVELS];
         for feed in &mut self.feeds {
             feed.clear();
         }
-    }
-
-    /// How long sending what `burst` and `cburst` are takes.
-    fn depths(&self) -> (i64, i64) {
-        let tokens = self.settings.rate.time_of(self.settings.burst_bytes());
-        let ctokens = self.settings.ceil.time_of(self.settings.cburst_bytes());
-        (signed(tokens), signed(ctokens))
     }
 
     /// The bit of its priority.
@@ -126,7 +127,7 @@ impl<P: Packet + Debug> HtbNode<P> {
     /// pay their ceil only.
     pub(super) fn charge(&mut self, lender: u8, bytes: u32, now: Nanos) {
         let elapsed = self.elapsed(now);
-        let (depth, cdepth) = self.depths();
+        let (depth, cdepth) = self.depths;
         let cost = if self.level >= lender { self.settings.rate.time(bytes) } else { Nanos(0) };
         let pay = |tokens: i64, depth: i64, cost: Nanos| {
             let filled = tokens.saturating_add(elapsed).min(depth);
@@ -158,6 +159,12 @@ impl<P: Packet + Debug> HtbNode<P> {
         self.queue.iter().for_each(|own| queue.include(&own.statistics()));
         HtbClassStatistics { queue, level: self.level, quantum: self.quantum, ..self.counted }
     }
+}
+
+fn depths(settings: &HtbClass) -> (i64, i64) {
+    let tokens = settings.rate.time_of(settings.burst_bytes());
+    let ctokens = settings.ceil.time_of(settings.cburst_bytes());
+    (signed(tokens), signed(ctokens))
 }
 
 fn signed(span: Nanos) -> i64 {

@@ -6,12 +6,12 @@
 //! another class took it.
 
 use crate::ClassId;
-use alloc::collections::BTreeSet;
+use crate::sorted::SortedSet;
 
 /// Classes, and where the round has come to.
 #[derive(Debug, Default)]
 pub(super) struct RoundRobin {
-    classes: BTreeSet<ClassId>,
+    classes: SortedSet<ClassId>,
     /// The class whose turn it is has this number or the next higher one of a class that is in; 2^32 is
     /// above all.
     next: u64,
@@ -33,7 +33,7 @@ impl RoundRobin {
     /// Whose turn it is, and stays; `None` when the round is over.
     pub(super) fn current(&mut self) -> Option<ClassId> {
         let next = u32::try_from(self.next).ok()?;
-        let found = self.classes.range(ClassId(next)..).next().copied()?;
+        let found = *self.classes.at_or_above(&ClassId(next))?;
         self.next = u64::from(found.0);
         Some(found)
     }
@@ -50,7 +50,8 @@ impl RoundRobin {
 
     /// No class is in, and no turn is remembered.
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        self.classes.clear();
+        self.next = 0;
     }
 }
 

@@ -12,22 +12,23 @@
 
 use super::node::{HtbMode, HtbNode, LEVELS, PRIORITIES};
 use super::round_robin::RoundRobin;
+use crate::class_map::ClassMap;
+use crate::sorted::SortedSet;
 use crate::{ClassId, InnerQdisc, Packet};
-use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
 #[derive(Debug)]
 pub(super) struct HtbTree<P> {
-    pub(super) classes: BTreeMap<ClassId, HtbNode<P>>,
+    pub(super) classes: ClassMap<HtbNode<P>>,
     /// By level, then by priority.
     rows: [[RoundRobin; PRIORITIES]; LEVELS],
     /// By level, a bit for each priority.
     priorities: [u8; LEVELS],
     /// When which class's mode changes.
-    wait: BTreeSet<(Nanos, ClassId)>,
+    wait: SortedSet<(Nanos, ClassId)>,
     /// When which leaf's throttled queue may have a packet.
-    throttled: BTreeSet<(Nanos, ClassId)>,
+    throttled: SortedSet<(Nanos, ClassId)>,
     /// How many leaves take part or are throttled.
     busy: usize,
     /// How often a class reached its ceil.
@@ -37,22 +38,22 @@ pub(super) struct HtbTree<P> {
 impl<P: Packet + Debug> HtbTree<P> {
     pub(super) fn new() -> Self {
         Self {
-            classes: BTreeMap::new(),
+            classes: ClassMap::new(),
             rows: Default::default(),
             priorities: [0; LEVELS],
-            wait: BTreeSet::new(),
-            throttled: BTreeSet::new(),
+            wait: SortedSet::new(),
+            throttled: SortedSet::new(),
             busy: 0,
             overlimits: 0,
         }
     }
 
     pub(super) fn node(&self, id: ClassId) -> &HtbNode<P> {
-        self.classes.get(&id).expect("rows, feeds and children name classes that are here")
+        self.classes.get(id).expect("rows, feeds and children name classes that are here")
     }
 
     pub(super) fn node_mut(&mut self, id: ClassId) -> &mut HtbNode<P> {
-        self.classes.get_mut(&id).expect("rows, feeds and children name classes that are here")
+        self.classes.get_mut(id).expect("rows, feeds and children name classes that are here")
     }
 
     /// Whether no leaf has anything.
@@ -159,6 +160,9 @@ impl<P: Packet + Debug> HtbTree<P> {
     fn review(&mut self, id: ClassId, now: Nanos) {
         let node = self.node(id);
         let (mode, event) = node.mode_at(now);
+        if (mode, event) == (node.mode, node.event) {
+            return;
+        }
         if mode != node.mode {
             let mask = node.activity;
             self.detach(id, mask);
@@ -177,11 +181,11 @@ impl<P: Packet + Debug> HtbTree<P> {
         if before == event {
             return;
         }
-        if let Some(before) = before {
-            self.wait.remove(&(before, id));
-        }
-        if let Some(event) = event {
-            self.wait.insert((event, id));
+        match (before, event) {
+            (Some(before), Some(event)) => self.wait.replace(&(before, id), (event, id)),
+            (Some(before), None) => _ = self.wait.remove(&(before, id)),
+            (None, Some(event)) => self.wait.insert((event, id)),
+            (None, None) => {}
         }
     }
 
@@ -202,7 +206,7 @@ impl<P: Packet + Debug> HtbTree<P> {
 
     /// The earliest moment at which [`run_events`](Self::run_events) has something to do.
     pub(super) fn next_event(&self) -> Option<Nanos> {
-        let first = |events: &BTreeSet<(Nanos, ClassId)>| events.first().map(|&(moment, _)| moment);
+        let first = |events: &SortedSet<(Nanos, ClassId)>| events.first().map(|&(moment, _)| moment);
         [first(&self.wait), first(&self.throttled)].into_iter().flatten().min()
     }
 
@@ -251,6 +255,7 @@ impl<P: Packet + Debug> HtbTree<P> {
         let (level, prio) = row;
         let node = self.node_mut(leaf);
         let quantum = i64::from(node.quantum);
+        let is_empty = node.is_empty();
         let deficit = &mut node.deficits[usize::from(level)];
         *deficit = deficit.saturating_sub(i64::from(bytes));
         if *deficit < 0 {
@@ -258,7 +263,7 @@ impl<P: Packet + Debug> HtbTree<P> {
             let lender = self.lender_of(leaf, level);
             self.round(lender, level, prio).pass(leaf);
         }
-        if self.node(leaf).is_empty() {
+        if is_empty {
             self.deactivate(leaf);
         }
         let mut payer = Some(leaf);
@@ -291,7 +296,7 @@ impl<P: Packet + Debug> HtbTree<P> {
     pub(super) fn remove_leaf(&mut self, id: ClassId) -> Option<HtbNode<P>> {
         self.deactivate(id);
         self.set_event(id, None);
-        self.classes.remove(&id)
+        self.classes.remove(id)
     }
 
     /// Changes a class's settings; a leaf that takes part does so by its new priority.
@@ -323,7 +328,9 @@ impl<P: Packet + Debug> HtbTree<P> {
     }
 }
 
-/// The numbers of the bits that are set.
+/// The numbers of the bits that are set, from the lowest.
 fn bits(mask: u8) -> impl Iterator<Item = usize> {
-    (0..PRIORITIES).filter(move |bit| mask & (1 << bit) != 0)
+    let following = |mask: &u8| Some(mask & (mask - 1)).filter(|mask| *mask != 0);
+    core::iter::successors(Some(mask).filter(|mask| *mask != 0), following)
+        .map(|mask| mask.trailing_zeros() as usize)
 }

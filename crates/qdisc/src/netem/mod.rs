@@ -13,6 +13,7 @@
 //! here again, and not at the root of the device's queue, which is the same unless a filter is random; a
 //! packet that is marked instead of lost is not counted as dropped.
 
+mod calendar;
 mod chance;
 mod inner;
 mod loss;
@@ -186,6 +187,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
     }
 
     /// Decides when it leaves.
+    #[inline]
     fn place(&mut self, now: Nanos, packet: P) {
         let Self { settings, random, chances, .. } = self;
         let is_delayed = settings.gap == 0
@@ -208,6 +210,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
             delay += i128::from(settings.rate.time(packet.len()).0);
         }
         let at = (i128::from(from.0) + delay).clamp(0, i128::from(u64::MAX));
+        self.waiting.pass(now);
         self.waiting.push(Nanos(at as u64), packet);
     }
 
@@ -235,6 +238,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
     }
 
     /// The first that waits, if its moment has come; if not, when it comes.
+    #[inline]
     fn due(&mut self, now: Nanos) -> Dequeued<P> {
         let Some(first) = self.waiting.first() else { return Dequeued::Empty };
         if self.slot.at.is_some_and(|at| at < first) {
@@ -292,7 +296,9 @@ fn drawn(delay: &NetemDelay, last: &mut Correlated, random: &mut impl FnMut() ->
     }
     let number = last.draw(delay.correlation, random);
     let Some(distribution) = &delay.distribution else {
-        return latency - jitter + i128::from(number) % (2 * jitter);
+        // A span beyond 32 bits is beyond the number, too.
+        let span = delay.jitter.0.saturating_mul(2);
+        return latency - jitter + i128::from(u64::from(number) % span);
     };
     let product = jitter * i128::from(distribution.draw(number));
     // Rounded to the nearest, half away from zero.
@@ -359,6 +365,10 @@ where
         self.since_reordered = 0;
         self.statistics.emptied();
         self.open_slot(now);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.statistics.qlen == 0 && self.inner.as_ref().is_none_or(InnerQdisc::is_empty)
     }
 
     fn statistics(&self) -> Statistics {

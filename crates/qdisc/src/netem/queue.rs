@@ -1,54 +1,25 @@
 //! Packets by the moment at which they may leave; at the same moment in the order in which they came.
 //!
-//! Most come in order: those are a list, and only what overtakes is in a heap. Each of those leaves before
-//! the last of the list, so there is none when the list is empty. Source: Linux net/sched/sch_netem.c
+//! Most come in order: those are a list, and only what overtakes is in a calendar. Each of those leaves
+//! before the last of the list, so there is none when the list is empty. Source: Linux net/sched/sch_netem.c
 //! (`tfifo`), by behaviour.
 
-use alloc::collections::{BinaryHeap, VecDeque};
-use core::cmp::Ordering;
+use super::calendar::{Calendar, DueKey};
+use alloc::collections::VecDeque;
 use quietcore_core::Nanos;
-
-/// When, and the how many-th.
-type DueKey = (Nanos, u64);
-
-/// A packet that leaves before one that came earlier. The greatest is the first to leave.
-#[derive(Debug)]
-struct Overtaking<P> {
-    key: DueKey,
-    packet: P,
-}
-
-impl<P> Ord for Overtaking<P> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key.cmp(&self.key)
-    }
-}
-
-impl<P> PartialOrd for Overtaking<P> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<P> PartialEq for Overtaking<P> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<P> Eq for Overtaking<P> {}
 
 #[derive(Debug)]
 pub(super) struct TimeQueue<P> {
     /// Keys do not fall.
     list: VecDeque<(DueKey, P)>,
-    overtaking: BinaryHeap<Overtaking<P>>,
+    overtaking: Calendar<P>,
     arrived: u64,
+    now: Nanos,
 }
 
 impl<P> TimeQueue<P> {
     pub(super) const fn new() -> Self {
-        Self { list: VecDeque::new(), overtaking: BinaryHeap::new(), arrived: 0 }
+        Self { list: VecDeque::new(), overtaking: Calendar::new(), arrived: 0, now: Nanos(0) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -60,21 +31,31 @@ impl<P> TimeQueue<P> {
         self.overtaking.clear();
     }
 
+    /// It is `now`.
+    pub(super) const fn pass(&mut self, now: Nanos) {
+        self.now = now;
+    }
+
+    #[inline]
     pub(super) fn push(&mut self, at: Nanos, packet: P) {
         let key = (at, self.arrived);
         self.arrived += 1;
         if self.list.back().is_none_or(|(last, _)| *last < key) {
             self.list.push_back((key, packet));
         } else {
-            self.overtaking.push(Overtaking { key, packet });
+            self.overtaking.pass(self.now);
+            self.overtaking.push(key, packet);
         }
     }
 
     /// When the first may leave.
+    #[inline]
     pub(super) fn first(&self) -> Option<Nanos> {
-        let list = self.list.front().map(|(key, _)| *key);
-        let overtaking = self.overtaking.peek().map(|first| first.key);
-        list.into_iter().chain(overtaking).min().map(|key| key.0)
+        let (list, _) = self.list.front()?;
+        match self.overtaking.first() {
+            Some(first) if first < *list => Some(first.0),
+            _ => Some(list.0),
+        }
     }
 
     /// When the last may leave.
@@ -82,10 +63,11 @@ impl<P> TimeQueue<P> {
         self.list.back().map(|(key, _)| key.0)
     }
 
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<P> {
         let (list, _) = self.list.front()?;
-        if self.overtaking.peek().is_some_and(|first| first.key < *list) {
-            return self.overtaking.pop().map(|first| first.packet);
+        if self.overtaking.first().is_some_and(|first| first < *list) {
+            return self.overtaking.pop();
         }
         self.list.pop_front().map(|(_, packet)| packet)
     }

@@ -1,0 +1,142 @@
+//! What a packet costs in memory: nothing, once a discipline has held as many as it holds.
+
+mod common;
+
+use common::{Parcel, id, rate};
+use quietcore_core::Nanos;
+use quietcore_qdisc::{
+    ClassId, Dequeued, Distribution, Fifo, FifoLimit, Fq, FqSettings, Hfsc, HfscClass, Htb, HtbClass,
+    HtbSettings, InnerQdisc, Netem, NetemDelay, NetemSettings, Packet, Probability, Qdisc, ServiceCurve, Tbf,
+    TbfLimit, TbfSettings,
+};
+use quietcore_testing::{CountingAllocator, allocations};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// A parcel whose class is its flow, too.
+#[derive(Debug)]
+struct Flowing(Parcel);
+
+impl Packet for Flowing {
+    fn len(&self) -> u32 {
+        self.0.bytes
+    }
+
+    fn flow(&self) -> u64 {
+        u64::from(self.0.class.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn priority(&self) -> u32 {
+        self.0.class.0
+    }
+}
+
+/// Numbers that look random.
+struct Numbers(u64);
+
+impl Numbers {
+    fn draw(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 32) as u32
+    }
+}
+
+/// Packets of 40 classes come and go, at 0 to 999 ns from one another; `most` are held at most, and twice as
+/// many before it counts. It is full and empty by turns. Says how often memory was asked for.
+fn pass(qdisc: &mut dyn Qdisc<Flowing>, most: u64) -> u64 {
+    let (mut now, mut numbers) = (Nanos(1 << 40), Numbers(0x2545_f491_4f6c_dd1d));
+    let mut before = 0;
+    let steps = 60_000;
+    for step in 0..2 * steps {
+        if step == steps {
+            before = allocations();
+        }
+        now.0 += u64::from(numbers.draw() % 1_000);
+        let class = id(0x10 + (numbers.draw() % 40) as u16);
+        let is_filled = (step / 3_000) % 2 == 0;
+        let most = if step < steps { 2 * most } else { most };
+        if is_filled || numbers.draw() % 4 == 0 {
+            let bytes = 60 + numbers.draw() % 1_400;
+            let _ = qdisc.enqueue(now, Flowing(Parcel { number: step, class, bytes }));
+        }
+        if !is_filled || qdisc.statistics().qlen >= most {
+            while let Dequeued::Packet(packet) = qdisc.dequeue(now) {
+                assert!(packet.0.number <= step);
+                if qdisc.statistics().qlen % 3 == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    let asked = allocations() - before;
+    assert!(qdisc.statistics().sent_packets > 30_000, "{:?}", qdisc.statistics());
+    asked
+}
+
+fn netem(jitter: u64, distribution: Option<Distribution>) -> impl Qdisc<Flowing> {
+    let mut numbers = Numbers(77);
+    let delay = NetemDelay {
+        latency: Nanos(200_000),
+        jitter: Nanos(jitter),
+        distribution,
+        correlation: Probability::NEVER,
+    };
+    let settings = NetemSettings { delay, limit: 500, ..NetemSettings::default() };
+    Netem::new(settings, move || numbers.draw(), Nanos(0)).expect("they go together")
+}
+
+fn classes() -> impl Iterator<Item = ClassId> {
+    (0..40).map(|number| id(0x10 + number))
+}
+
+/// Goal: the test would see an allocation. Method: one.
+#[test]
+fn an_allocation_is_counted() {
+    let before = allocations();
+    drop(vec![1_u8]);
+    assert_eq!(allocations(), before + 1);
+}
+
+/// Goal: nothing is allocated for a packet. Method: an allocator that counts, each discipline filled and
+/// emptied twenty times; the first ten, with twice as many packets, do not count.
+#[test]
+fn no_packet_allocates() {
+    assert_eq!(pass(&mut Fifo::new(FifoLimit::Packets(400)), 300), 0);
+    assert_eq!(pass(&mut netem(0, None), 300), 0);
+    assert_eq!(pass(&mut netem(150_000, None), 300), 0);
+    assert_eq!(pass(&mut netem(50_000, Some(Distribution::normal())), 300), 0);
+    let tbf = TbfSettings::new(rate(1_000_000_000), 3_000, TbfLimit::Bytes(1_000_000));
+    assert_eq!(pass(&mut Tbf::new(tbf, Nanos(0)).expect("they go together"), 300), 0);
+    for maxrate in [None, Some(100_000_000)] {
+        let settings = FqSettings { maxrate, flow_limit: 20, ..FqSettings::default() };
+        assert_eq!(pass(&mut Fq::new(settings).expect("they go together"), 300), 0);
+    }
+}
+
+/// Goal: the same for classes that borrow, wait for their ceil, and share. Method: as above, 40 classes.
+#[test]
+fn no_packet_of_a_class_allocates() {
+    let mut htb = Htb::new(HtbSettings::default());
+    htb.add_class(None, id(1), HtbClass::new(rate(2_000_000_000))).expect("the first");
+    for class in classes() {
+        let told = HtbClass { ceil: rate(300_000_000), ..HtbClass::new(rate(40_000_000)) };
+        htb.add_class(Some(id(1)), class, told).expect("below the first");
+        htb.set_inner(class, InnerQdisc::new(Fifo::new(FifoLimit::Packets(16)))).expect("a leaf");
+    }
+    assert_eq!(pass(&mut htb, 300), 0);
+    let mut hfsc = Hfsc::new();
+    let curve = |bytes| Some(ServiceCurve::linear(bytes));
+    let link = HfscClass { link_share: curve(2_000_000_000), ..HfscClass::default() };
+    hfsc.add_class(None, id(1), link).expect("the first");
+    for class in classes() {
+        let (realtime, link_share) = (curve(30_000_000), curve(50_000_000));
+        let upper_limit = if class.minor() % 2 == 0 { curve(400_000_000) } else { None };
+        let told = HfscClass { realtime, link_share, upper_limit };
+        hfsc.add_class(Some(id(1)), class, told).expect("below the first");
+        hfsc.set_leaf(Nanos(0), class, Box::new(Fifo::new(FifoLimit::Packets(16)))).expect("a leaf");
+    }
+    assert_eq!(pass(&mut hfsc, 300), 0);
+}
