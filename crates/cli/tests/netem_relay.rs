@@ -1,7 +1,7 @@
 //! `quietcore netem relay` and `quietcore tc`, as two programs use them.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read};
-use std::net::{SocketAddr, UdpSocket};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -234,4 +234,68 @@ fn refusals_and_json() {
     );
     assert_eq!(figures["ends"][1]["strangers"].as_u64(), Some(0), "{figures}");
     assert_eq!(figures["devices"][0]["device"].as_str(), Some(device), "{figures}");
+}
+
+/// The address behind `name` in the lines of a relay of TCP.
+fn listens_as(introduction: &str, name: &str) -> String {
+    let (_, rest) = introduction.split_once(&format!("  {name}  ")).expect("the proxy's line");
+    rest.split(' ').next().expect("an address").to_owned()
+}
+
+/// Goal: connections are relayed with the toxics that are typed and those that are asked for, and counted.
+/// Method: the whole of it: two proxies, a question and an answer, a request over HTTP, Ctrl-C.
+#[test]
+fn connections_are_relayed_and_counted() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("loopback has ports");
+    let target = server.local_addr().expect("bound").to_string();
+    let [plain, named] = ["", "db="].map(|name| format!("{name}127.0.0.1:0={target}"));
+    let latency = "latency,latency=30,stream=upstream,proxy=db";
+    let words = ["--tcp", &plain, "--tcp", &named, "--toxic", latency, "--api", "127.0.0.1:0", "--seed", "5"];
+    let mut running = Running::start(&[&["netem", "relay"], &words[..]].concat());
+    let introduction = running.introduction();
+    assert!(introduction.contains(", seed 5\n") && introduction.contains(" to 127.0.0.1:"), "{introduction}");
+    let mut client = TcpStream::connect(listens_as(&introduction, "db")).expect("it listens");
+    let began = Instant::now();
+    client.write_all(b"question").expect("it is taken");
+    client.shutdown(Shutdown::Write).expect("it is open");
+    let (mut accepted, _) = server.accept().expect("it connects");
+    let mut heard = String::new();
+    accepted.read_to_string(&mut heard).expect("text");
+    assert!(heard == "question" && began.elapsed() >= Duration::from_millis(30), "{heard:?}");
+    accepted.write_all(b"yes").expect("it is taken");
+    drop(accepted);
+    let mut heard = String::new();
+    client.read_to_string(&mut heard).expect("text");
+    assert_eq!(heard, "yes");
+
+    let (_, rest) = introduction.split_once("http://").expect("the interface");
+    let mut asked = TcpStream::connect(rest.split('/').next().expect("an address")).expect("it listens");
+    asked
+        .write_all(b"GET /proxies/tcp1 HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+        .expect("it is taken");
+    let mut said = String::new();
+    asked.read_to_string(&mut said).expect("text");
+    assert!(said.starts_with("HTTP/1.1 200") && said.contains(&target), "{said}");
+    let (figures, code) = running.end();
+    let expected = "  db: 1 connections, 0 reset, 0 whose target was not reached\n    upstream    8 bytes in, 8 out, \
+                    0 dropped; 0 stalls\n    downstream  3 bytes in, 3 out, 0 dropped; 0 stalls\n";
+    assert!(code == Some(130) && figures.contains(expected), "{code:?}: {figures}");
+}
+
+/// Goal: what cannot be relayed is refused with a sentence. Method: addresses that are not on loopback, a
+/// toxic of no proxy, options of the other kind of relay, none at all.
+#[test]
+fn what_cannot_be_relayed_is_refused() {
+    for (words, why) in [
+        (&["--tcp", "127.0.0.1:0=192.0.2.1:5"][..], "add --beyond-loopback"),
+        (&["--api", "0.0.0.0:0"], "--api: 0.0.0.0:0 is not on loopback"),
+        (&["--tcp", "127.0.0.1:0=127.0.0.1:5", "--toxic", "timeout,proxy=x"], "--toxic: proxy not found"),
+        (&["--tcp", "127.0.0.1:0=127.0.0.1:5", "--name", "x"], "cannot be used with"),
+        (&["--toxic", "timeout"], "required"),
+        (&[], "--a <LISTEN,PEER>"),
+    ] {
+        let refused = output(&[&["netem", "relay"], words].concat());
+        let said = text(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && said.contains(why), "{words:?}: {said}");
+    }
 }

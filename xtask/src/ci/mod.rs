@@ -54,7 +54,7 @@ impl Step {
     }
 }
 
-const STEPS: [Step; 24] = [
+const STEPS: [Step; 25] = [
     Step::new("fmt", "cargo fmt --all --check", rust_steps::fmt),
     Step::new("clippy", "cargo clippy, all targets, warnings are errors", rust_steps::clippy),
     Step::new("tests", "cargo test --workspace", rust_steps::tests),
@@ -86,6 +86,7 @@ const STEPS: [Step; 24] = [
         .unless(deny::is_missing),
     Step::new("count", "explain's figures, counted a second time in Python", python::count),
     Step::new("perfetto", "explain's Perfetto traces against the schema", python::perfetto),
+    Step::new("clients", "`netem relay --api`, asked by a client library of toxiproxy", python::clients),
     Step::new(
         "python",
         "with --all: the Python module's wheel, installed; its tests, fleets, a notebook",

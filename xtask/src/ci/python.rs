@@ -6,6 +6,7 @@
 //! `perfetto`: what the tool writes for Perfetto is read with the published schema, and what is written with
 //! that schema is read by the tool. Both first run the scripts' own tests: a check that cannot fail shows
 //! nothing.
+//! `clients`: a client library that was written for toxiproxy changes a relay of the tool.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ const MEASURED: &str = "crates/explain/tests/data/g612rt-c16-osnoise.txt.zst";
 const MARKED_EVERY: usize = 997;
 
 const REQUIREMENTS: &str = "tests/requirements.txt";
+const CLIENT_REQUIREMENTS: &str = "tests/toxiproxy_requirements.txt";
 
 pub(super) fn count(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     let python = system_python(workspace)?;
@@ -162,6 +164,14 @@ pub(super) fn perfetto(workspace: &Workspace, _: &CiOptions) -> Result<(), Failu
     let mut script = workspace.program(&python);
     script.args(["-B", "tests/perfetto_input.py"]).arg(&quietcore);
     run(&mut script, "correct what `quietcore cat` reads of Perfetto's traces")
+}
+
+pub(super) fn clients(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
+    let python = environment(workspace, "python-clients", CLIENT_REQUIREMENTS, "clients")?;
+    let quietcore = recordings::built_tool(workspace)?;
+    let mut script = workspace.program(&python);
+    script.args(["-B", "tests/toxiproxy_client.py"]).arg(&quietcore);
+    run(&mut script, "correct what `netem relay --api` answers")
 }
 
 /// An empty folder of our own below cargo's.

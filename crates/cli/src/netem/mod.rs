@@ -9,6 +9,7 @@ mod figures;
 mod privileges;
 mod relay;
 pub(crate) mod script;
+mod tcp;
 mod tun;
 
 use crate::error::CliError;
@@ -27,7 +28,8 @@ pub(crate) struct NetemArgs {
 enum NetemVerb {
     /// Two network namespaces with a wire between them that `quietcore tc` shapes (root)
     Tun(tun::TunArgs),
-    /// Datagrams of two programs through devices that `quietcore tc` shapes (no privileges)
+    /// Datagrams of two programs through devices that `quietcore tc` shapes, or TCP as toxiproxy (no
+    /// privileges)
     Relay(relay::RelayArgs),
 }
 

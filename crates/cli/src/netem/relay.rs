@@ -1,8 +1,10 @@
-//! `quietcore netem relay`: two programs' datagrams through our devices, without privileges.
+//! `quietcore netem relay`: two programs' datagrams through our devices, or their streams, without
+//! privileges.
 
 use super::figures::{DeviceFigures, Figures, QueueFigures};
 use super::privileges;
 use super::script::Script;
+use super::tcp::{self, TcpArgs, TcpSettings};
 use crate::error::CliError;
 use crate::outcome::CommandOutcome;
 use crate::output;
@@ -17,22 +19,37 @@ use std::path::PathBuf;
 
 /// How often a signal is looked for; one that comes while we wait ends the wait at once.
 const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// In MiB.
+const USUAL_MEMORY: u32 = 64;
 const SIDES: [RelaySide; 2] = [RelaySide::A, RelaySide::B];
 
 const MORE: &str = "\
 A program at PEER of --a sends to LISTEN of --a and is heard by PEER of --b, as coming from LISTEN of --b; and \
 back. What comes from any other program is counted and thrown away, and nothing is sent to others.
+
+With --tcp it relays connections instead; what is done to them is typed as toxics (--toxic), or asked of --api \
+by the client libraries of toxiproxy, whose words these are. Times are in ms, on the way to the client \
+(stream=downstream) unless stream=upstream:
+  latency,latency=100,jitter=20       bandwidth,rate=50 (kB/s; 0 cuts)    slow_close,delay=1000
+  timeout,timeout=500 (0: for ever)   reset_peer,timeout=500              limit_data,bytes=1000
+  slicer,average_size=100,size_variation=50,delay=10 (us)                 loss,percent=1,rto=200
+toxicity=0.1 has a tenth of the connections, proxy=NAME those of that --tcp only, name=NAME a name of its own. \
+A loss is a stall of rto ms, as a retransmission is for programs. The same seed gives the same delays.
+
 Exit codes: 130 after Ctrl-C or SIGTERM; 2 an error, and nothing is left.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]
 pub(crate) struct RelayArgs {
     /// Where to listen, and to whom: 127.0.0.1:7000,127.0.0.1:7001; port 0 of LISTEN is any free one
-    #[arg(long, value_name = "LISTEN,PEER", value_parser = end)]
-    a: RelayEnd,
+    #[arg(long, value_name = "LISTEN,PEER", value_parser = end, requires = "b")]
+    #[arg(required_unless_present_any = ["tcp", "api"])]
+    a: Option<RelayEnd>,
     /// The other end
-    #[arg(long, value_name = "LISTEN,PEER", value_parser = end)]
-    b: RelayEnd,
+    #[arg(long, value_name = "LISTEN,PEER", value_parser = end, requires = "a")]
+    b: Option<RelayEnd>,
+    #[command(flatten)]
+    streams: TcpArgs,
     /// What `quietcore tc` calls the ways from a to b and from b to a
     #[arg(long, value_name = "NAME,NAME", default_value = "a,b", value_parser = devices)]
     dev: [String; 2],
@@ -48,11 +65,12 @@ pub(crate) struct RelayArgs {
     /// Lines of tc to begin with; `-` is standard input; may be given several times
     #[arg(long, value_name = "FILE")]
     script: Vec<PathBuf>,
-    /// Most that the datagrams of one way take, in MiB; more are dropped and counted
-    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
-    memory: u32,
-    /// Let addresses be of other machines. Any program that can write a peer's address into a datagram
-    /// then reaches the other peer: between networks of your own only
+    /// Most that the datagrams of one way take, in MiB; more are dropped and counted [default: 64]. With
+    /// --tcp what each way of a connection takes; its sender has to wait then [default: 4]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    memory: Option<u32>,
+    /// Let addresses be of other machines. Any program that can write a peer's address into a datagram, or
+    /// connect to a LISTEN, then reaches the other side: between networks of your own only
     #[arg(long)]
     beyond_loopback: bool,
     /// Print the figures as JSON instead of text
@@ -137,7 +155,13 @@ pub(crate) fn run(args: &RelayArgs) -> Result<CommandOutcome, CliError> {
     let scripts = args.script.iter().map(|path| Script::read(path)).collect::<Result<Vec<_>, _>>()?;
     let interrupt = SignalFlag::install()?;
     privileges::give_up_for_relay()?;
-    let running = Running { args, instance: RelayInstance::start(options(args, cpus))? };
+    let (Some(a), Some(b), false) = (args.a, args.b, args.streams.is_asked_for()) else {
+        let RelayArgs { streams, seed, memory, beyond_loopback, json, .. } = args;
+        let (seed, memory, beyond_loopback, json) = (*seed, *memory, *beyond_loopback, *json);
+        return tcp::run(streams, &TcpSettings { cpus, seed, memory, beyond_loopback, json }, &interrupt);
+    };
+    let running =
+        Running { args, ends: [a, b], instance: RelayInstance::start(options(args, [a, b], cpus))? };
     for script in scripts {
         let printed = script.run(|_, line| Ok(running.instance.execute(line)))?;
         output::print(&printed)?;
@@ -159,8 +183,9 @@ pub(crate) fn run(args: &RelayArgs) -> Result<CommandOutcome, CliError> {
     Ok(CommandOutcome::Interrupted)
 }
 
-fn options(args: &RelayArgs, cpus: CpuSet) -> RelayInstanceOptions {
-    let relay = RelayOptions::new(args.a, args.b).memory_max(u64::from(args.memory) << 20);
+fn options(args: &RelayArgs, [a, b]: [RelayEnd; 2], cpus: CpuSet) -> RelayInstanceOptions {
+    let memory = u64::from(args.memory.unwrap_or(USUAL_MEMORY)) << 20;
+    let relay = RelayOptions::new(a, b).memory_max(memory);
     let relay = if args.beyond_loopback { relay.beyond_loopback() } else { relay };
     let mut options = RelayInstanceOptions::new(args.name.clone(), cpus, relay);
     (options.devices, options.seed) = (args.dev.clone(), args.seed);
@@ -169,13 +194,14 @@ fn options(args: &RelayArgs, cpus: CpuSet) -> RelayInstanceOptions {
 
 struct Running<'a> {
     args: &'a RelayArgs,
+    ends: [RelayEnd; 2],
     instance: RelayInstance,
 }
 
 impl Running<'_> {
     /// An end with the port that it has.
     fn end(&self, side: RelaySide) -> RelayEnd {
-        let end = if side == RelaySide::A { self.args.a } else { self.args.b };
+        let end = self.ends[side as usize];
         RelayEnd { listen: self.instance.relay().address(side), ..end }
     }
 
@@ -245,7 +271,8 @@ mod tests {
             let words = [&["relay", "--a", a, "--b", b], words].concat();
             let matches = command.try_get_matches_from(words).expect("options of relay");
             let args = RelayArgs::from_arg_matches(&matches).expect("options of relay");
-            let options = options(&args, "2-3".parse().expect("a list"));
+            let ends = [args.a.expect("an end"), args.b.expect("an end")];
+            let options = options(&args, ends, "2-3".parse().expect("a list"));
             assert_eq!(options.lanes.to_string(), "2-3");
             (options.name.to_string(), options.devices, options.seed, format!("{:?}", options.relay))
         };
