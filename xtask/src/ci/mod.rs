@@ -54,7 +54,7 @@ impl Step {
     }
 }
 
-const STEPS: [Step; 25] = [
+const STEPS: [Step; 26] = [
     Step::new("fmt", "cargo fmt --all --check", rust_steps::fmt),
     Step::new("clippy", "cargo clippy, all targets, warnings are errors", rust_steps::clippy),
     Step::new("tests", "cargo test --workspace", rust_steps::tests),
@@ -100,6 +100,8 @@ const STEPS: [Step; 25] = [
         .unless(scripts::cannot_watch),
     Step::new("packets", "real programs' packets through TUN devices", scripts::packets)
         .unless(scripts::has_no_devices),
+    Step::new("nobody", "the same as a user without privileges", scripts::unprivileged)
+        .unless(scripts::has_no_user_namespaces),
 ];
 
 fn tidy(_: &Workspace, _: &CiOptions) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 //! A script says by itself which tool it does without; here is decided what it cannot do without.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -76,6 +77,29 @@ pub(super) fn watch(workspace: &Workspace, options: &CiOptions) -> Result<(), Fa
 
 pub(super) fn packets(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
     with_tool(workspace, "tests/packets_root.sh")
+}
+
+/// Why a user without privileges cannot have devices here.
+pub(super) fn has_no_user_namespaces() -> Option<&'static str> {
+    let is_open = fs::metadata("/dev/net/tun").is_ok_and(|tun| tun.permissions().mode() & 0o006 == 0o006);
+    if !is_open {
+        return Some("needs a /dev/net/tun that all users may open: modprobe tun; chmod 0666 /dev/net/tun");
+    }
+    if !["ip", "ping", "nsenter"].into_iter().all(is_installed) || is_root() && !is_installed("setpriv") {
+        return Some("needs ip, ping, nsenter, setpriv: install iproute2, iputils-ping, util-linux");
+    }
+    let mut namespace = Command::new("unshare");
+    if is_root() {
+        namespace = Command::new("setpriv");
+        namespace.args(["--reuid=65534", "--regid=65534", "--clear-groups", "unshare"]);
+    }
+    let tried = namespace.args(["-Urnm", "true"]).stderr(Stdio::null()).status();
+    (!tried.is_ok_and(|status| status.success()))
+        .then_some("needs user namespaces for all users: sysctl user.max_user_namespaces, AppArmor, seccomp")
+}
+
+pub(super) fn unprivileged(workspace: &Workspace, _: &CiOptions) -> Result<(), Failure> {
+    with_tool(workspace, "tests/packets_nobody.sh")
 }
 
 fn with_tool(workspace: &Workspace, script: &str) -> Result<(), Failure> {

@@ -11,6 +11,7 @@ mod relay;
 pub(crate) mod script;
 mod tcp;
 mod tun;
+mod unprivileged;
 
 use crate::error::CliError;
 use crate::outcome::CommandOutcome;
@@ -26,7 +27,7 @@ pub(crate) struct NetemArgs {
 
 #[derive(Debug, Subcommand)]
 enum NetemVerb {
-    /// Two network namespaces with a wire between them that `quietcore tc` shapes (root)
+    /// Two network namespaces with a wire between them that `quietcore tc` shapes (root, or --unprivileged)
     Tun(tun::TunArgs),
     /// Datagrams of two programs through devices that `quietcore tc` shapes, or TCP as toxiproxy (no
     /// privileges)

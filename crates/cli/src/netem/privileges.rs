@@ -48,7 +48,7 @@ fn missing(capabilities: CapabilitySet) -> Result<(), CliError> {
     }
     let names: Vec<String> = capabilities.iter_names().map(|(name, _)| format!("CAP_{name}")).collect();
     let needs = "making network namespaces and TUN interfaces needs root";
-    let instead = "run it with sudo; `quietcore netem relay` needs no privileges";
+    let instead = "run it with sudo, or with --unprivileged; `quietcore netem relay` needs no privileges";
     Err(CliError::Live(format!("{needs} or some capabilities; missing: {}: {instead}", names.join(", "))))
 }
 
@@ -91,8 +91,8 @@ mod tests {
     fn what_is_missing_is_told() {
         let told = missing(CapabilitySet::NET_ADMIN | CapabilitySet::KILL).unwrap_err().to_string();
         let expected = "making network namespaces and TUN interfaces needs root or some capabilities; \
-                        missing: CAP_KILL, CAP_NET_ADMIN: run it with sudo; `quietcore netem relay` needs no \
-                        privileges";
+                        missing: CAP_KILL, CAP_NET_ADMIN: run it with sudo, or with --unprivileged; \
+                        `quietcore netem relay` needs no privileges";
         assert_eq!(told, expected);
         assert!(missing(CapabilitySet::empty()).is_ok());
     }

@@ -4,6 +4,7 @@ use super::command::{Launcher, User, UserName};
 use super::figures::{DeviceFigures, Figures, QueueFigures};
 use super::privileges::{self, CommandOwner};
 use super::script::Script;
+use super::unprivileged;
 use crate::args::value::PolicyArg;
 use crate::error::CliError;
 use crate::outcome::CommandOutcome;
@@ -37,7 +38,11 @@ others is removed.
 
 Needs /dev/net/tun, ip (iproute2), and root, or CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_DAC_OVERRIDE. It \
 gives up every other privilege before it begins; COMMAND has the caller's. `quietcore netem relay` \
-needs no privileges.";
+needs no privileges.
+
+With --unprivileged no privileges either, where user namespaces are allowed and all users may open /dev/net/tun \
+(0666): everything is in namespaces of this process's own, in which the caller is root, /run is empty, and there is no \
+network but the wire. COMMAND is in them; `nsenter` gets other programs in.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
@@ -85,6 +90,9 @@ pub(crate) struct TunArgs {
     /// Lines of tc to begin with; `-` is standard input
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// As any user: in user, network and mount namespaces of its own
+    #[arg(long, conflicts_with = "user")]
+    unprivileged: bool,
     /// Run COMMAND as this user, without privileges [default: as the caller, with the caller's privileges]
     #[arg(long, value_name = "NAME|UID:GID", requires = "command")]
     user: Option<UserName>,
@@ -150,6 +158,9 @@ pub(crate) fn run(args: &TunArgs) -> Result<CommandOutcome, CliError> {
     let cpus = crate::host::lane_cpus(args.cpus.as_ref())?;
     let map = transmit_map(args, &cpus)?;
     let script = args.script.as_deref().map(Script::read).transpose()?;
+    if args.unprivileged {
+        unprivileged::enter()?;
+    }
     let owner = if args.user.is_some() { CommandOwner::OtherUser } else { CommandOwner::Caller };
     privileges::check(owner)?;
     can_be(Path::new("/dev/net/tun"))?;
@@ -287,11 +298,17 @@ impl Running<'_> {
 
 fn introduction(args: &TunArgs, [a, b]: [&str; 2], lanes: &CpuSet) -> String {
     let TunArgs { dev, peer, queues, name, .. } = args;
+    let pid = std::process::id();
+    let way_in = if args.unprivileged {
+        format!("get in first:    nsenter -t {pid} -U -n -m --preserve-credentials\n")
+    } else {
+        String::new()
+    };
     format!(
         "{name}: {queues} queues each way, on CPUs {lanes}
   {a}  {dev}  10.77.0.1  fd77:7163::1
   {b}  {peer}  10.77.0.2  fd77:7163::2
-run programs:    ip netns exec {a} ping 10.77.0.2
+{way_in}run programs:    ip netns exec {a} ping 10.77.0.2
 shape a to b:    quietcore tc qdisc replace dev {dev} root netem delay 10ms
 look:            quietcore tc -s qdisc show dev {dev}
 end:             Ctrl-C\n"
@@ -446,7 +463,12 @@ shape a to b:    quietcore tc qdisc replace dev up root netem delay 10ms
 look:            quietcore tc -s qdisc show dev up
 end:             Ctrl-C
 ";
-        assert_eq!(introduction(&args, ["lab-a", "lab-b"], &"4-5".parse().expect("a list")), expected);
+        let shown = |args: &TunArgs| introduction(args, ["lab-a", "lab-b"], &"4-5".parse().expect("a list"));
+        assert_eq!(shown(&args), expected);
+        let hidden = shown(&typed(&["--unprivileged"]));
+        let way_in =
+            format!("nsenter -t {} -U -n -m --preserve-credentials\nrun programs:", std::process::id());
+        assert!(hidden.contains(&way_in), "{hidden}");
     }
 
     /// Goal: names of interfaces are one word for `ip`, and the kernel takes them.
