@@ -19,20 +19,7 @@ fi
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-passed=0
-failed=0
-
-check() { # NAME COMMAND...: passes when the command succeeds
-    local name=$1
-    shift
-    if "$@"; then
-        echo "ok    $name"
-        passed=$((passed + 1))
-    else
-        echo "FAIL  $name"
-        failed=$((failed + 1))
-    fi
-}
+. tests/checks.sh
 
 left_out() { # WHAT REASON
     echo "left out: $1 ($2)"
@@ -276,5 +263,4 @@ else
     echo "not asked for: trace-cmd (QUIETCORE_TRACE_CMD=1 runs it; it resets the machine's top-level tracing)"
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict

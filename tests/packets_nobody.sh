@@ -20,14 +20,15 @@ if [ "$(id -u)" -eq 0 ]; then
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
     cp "$quietcore" "$folder/quietcore"
-    cp "$0" "$folder/packets_nobody.sh" 2>/dev/null || cp "tests/$(basename "$0")" "$folder/packets_nobody.sh"
-    mkdir "$folder/work"
-    chmod 755 "$folder" "$folder"/quietcore "$folder"/packets_nobody.sh
+    mkdir "$folder/work" "$folder/tests"
+    cp tests/packets_nobody.sh tests/checks.sh "$folder/tests"
+    chmod -R a+rX "$folder"
+    chmod 755 "$folder/quietcore"
     chown 65534:65534 "$folder/work"
     cd "$folder" || exit 2
     setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all \
         env -u XDG_RUNTIME_DIR TMPDIR="$folder/work" HOME="$folder/work" \
-        bash "$folder/packets_nobody.sh" "$folder/quietcore"
+        bash tests/packets_nobody.sh "$folder/quietcore"
     exit
 fi
 if ! unshare -Urn true 2>/dev/null || ! { [ -r /dev/net/tun ] && [ -w /dev/net/tun ]; }; then
@@ -38,21 +39,9 @@ fi
 name=qcn$$
 folder=$(mktemp -d)
 runner=
-passed=0
-failed=0
+. tests/checks.sh
 trap '[ -z "$runner" ] || kill "$runner" 2>/dev/null; rm -rf "$folder"' EXIT
 
-check() { # NAME COMMAND...: passes when the command succeeds
-    local title=$1
-    shift
-    if "$@"; then
-        echo "ok    $title"
-        passed=$((passed + 1))
-    else
-        echo "FAIL  $title"
-        failed=$((failed + 1))
-    fi
-}
 tun() { "$quietcore" netem tun --unprivileged --name "$name" --queues 2 "$@"; }
 # What the host has of ours: namespaces, interfaces, records, processes.
 nothing_left() {
@@ -121,5 +110,4 @@ unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$1" netem
 check "where user namespaces are forbidden it is refused" [ $? -eq 2 ]
 check "and the setting is named" grep -q 'sysctl user.max_user_namespaces' "$folder/err"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict

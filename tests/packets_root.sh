@@ -23,23 +23,9 @@ fi
 name=qctest$$
 folder=$(mktemp -d)
 runner=
-passed=0
-failed=0
+. tests/checks.sh
 trap 'rm -rf "$folder"; [ -z "$runner" ] || kill "$runner" 2>/dev/null' EXIT
 
-check() { # NAME COMMAND...: passes when the command succeeds
-    local title=$1
-    shift
-    if "$@"; then
-        echo "ok    $title"
-        passed=$((passed + 1))
-    else
-        echo "FAIL  $title"
-        failed=$((failed + 1))
-    fi
-}
-
-refuses() { ! "$@"; }
 has_other() { ip -n "$1" link show other0 >"$folder/link"; } # NAMESPACE: a stranger's, with an interface
 left_out() { echo "left out: $1 (not installed)"; }
 tc() { "$quietcore" tc -n "$name" "$@"; } # so that scripts can be pasted as they are
@@ -362,5 +348,4 @@ fi
 finish INT
 check "nothing is left at the end" nothing_left
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict

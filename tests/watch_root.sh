@@ -24,20 +24,7 @@ folder=$(mktemp -d)
 cp "$quietcore" "$folder/quietcore"
 chmod 755 "$folder" "$folder/quietcore"
 trap 'rm -rf "$folder"' EXIT
-passed=0
-failed=0
-
-check() { # NAME COMMAND...: passes when the command succeeds
-    local name=$1
-    shift
-    if "$@"; then
-        echo "ok    $name"
-        passed=$((passed + 1))
-    else
-        echo "FAIL  $name"
-        failed=$((failed + 1))
-    fi
-}
+. tests/checks.sh
 
 wait_for() { # FILE WORD: until the word is in the file, 30 s at most
     for _ in $(seq 300); do
@@ -120,5 +107,4 @@ check "a CPU that is not there is refused" grep -q 'is not online' "$folder/refu
 "$quietcore" watch --isolated "$cpu" --openmetrics 99999 >"$folder/refused" 2>&1
 check "a port that is none is refused" grep -q 'is no port' "$folder/refused"
 
-echo "watch_root: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict

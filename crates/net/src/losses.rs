@@ -10,6 +10,7 @@ use std::net::UdpSocket;
 use std::os::unix::fs::FileExt;
 
 /// Words of an interface's line behind its name that precede the packets that it did not send.
+#[cfg(feature = "tun")]
 const BEFORE_UNSENT: usize = 11;
 /// Words of a socket's line that precede its inode, and those between that and what it dropped.
 const BEFORE_INODE: usize = 9;
@@ -25,6 +26,7 @@ pub(crate) struct SystemLosses {
 
 #[derive(Debug)]
 enum LossPlace {
+    #[cfg(feature = "tun")]
     Interface(String),
     /// Of that inode.
     Socket(u64),
@@ -51,6 +53,7 @@ impl SystemLosses {
         let text = self.text().ok()?;
         let mut lines = text.lines();
         match &self.of {
+            #[cfg(feature = "tun")]
             LossPlace::Interface(name) => lines.find_map(|line| of_interface(line, name)),
             LossPlace::Socket(inode) => lines.find_map(|line| of_socket(line, *inode)),
         }
@@ -69,6 +72,7 @@ impl SystemLosses {
     }
 }
 
+#[cfg(feature = "tun")]
 fn of_interface(line: &str, name: &str) -> Option<u64> {
     let (own, counts) = line.split_once(':')?;
     let unsent = counts.split_ascii_whitespace().nth(BEFORE_UNSENT)?;

@@ -119,7 +119,7 @@ fn report(mut explain: Explain, tally: &Tally) -> Explanation {
         events: tally.events,
         lost_events: tally.lost_events,
         not_recorded,
-        incomplete: incomplete(tally, evicted, explain.interrupts.evicted(), explain.switches.missing()),
+        incomplete: incomplete(tally, evicted, explain.interrupts.evicted()),
         timers,
         foreign,
         between_isolated,
@@ -304,7 +304,7 @@ fn isolated_cpus(explain: &Explain, groups: &GroupTable) -> Vec<IsolatedCpu> {
 }
 
 /// Why the figures are approximate.
-fn incomplete(tally: &Tally, evicted: u64, waiters_evicted: u64, switches_missing: u64) -> Vec<String> {
+fn incomplete(tally: &Tally, evicted: u64, waiters_evicted: u64) -> Vec<String> {
     let mut reasons = Vec::new();
     if tally.lost_events > 0 {
         let at_least = if tally.lost_unknown { "at least " } else { "" };
@@ -350,14 +350,6 @@ fn incomplete(tally: &Tally, evicted: u64, waiters_evicted: u64, switches_missin
             counted(waiters_evicted, "waiting real-time task was", "waiting real-time tasks were")
         ));
     }
-    if switches_missing > 0 {
-        reasons.push(format!(
-            "{} not recorded, and not marked as lost: the next one of the same CPU begins with another task; \
-             a filter left them out, or the kernel tells none on the way out of idle; what ran after them is \
-             missing among the tasks (quietcore watch counts it)",
-            counted(switches_missing, "task switch or more was", "task switches or more were")
-        ));
-    }
     reasons
 }
 
@@ -399,6 +391,15 @@ fn warnings(explain: &Explain, tally: &Tally) -> Vec<String> {
             counted(idle_missed, "time", "times")
         ));
     }
+    let switches_missing = explain.switches.missing();
+    if switches_missing > 0 {
+        warnings.push(format!(
+            "{} not recorded, though none was lost: the next one of the same CPU begins with another task (a \
+             filter, or a kernel that tells none on the way out of idle); what ran after them is missing among \
+             the tasks",
+            counted(switches_missing, "task switch or more was", "task switches or more were")
+        ));
+    }
     if tally.clock_without_unit {
         warnings.push(
             "the time stamps have no unit (clock counter or x86-tsc): durations and delays are not \
@@ -412,21 +413,22 @@ fn warnings(explain: &Explain, tally: &Tally) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::{Explain, ExplainOptions, incomplete, warnings};
+    use quietcore_core::CpuId;
     use quietcore_trace::Tally;
 
     /// Goal: each reason that counts are lower bounds is told from the first case on, with its own count, and
     /// none else.
     #[test]
     fn a_single_case_makes_figures_incomplete() {
-        assert_eq!(incomplete(&Tally::default(), 0, 0, 0), [""; 0]);
+        assert_eq!(incomplete(&Tally::default(), 0, 0), [""; 0]);
         let mut tally = Tally::default();
         (tally.entries, tally.events, tally.malformed) = (Some(9), 7, 1);
         assert_eq!(
-            incomplete(&tally, 0, 0, 0)[0],
+            incomplete(&tally, 0, 0)[0],
             "1 event is missing of the 9 that its header speaks of: the text was cut, or is that of one CPU (per_cpu)"
         );
         tally.events = 8;
-        assert_eq!(incomplete(&tally, 0, 0, 0).len(), 1, "as many as it says");
+        assert_eq!(incomplete(&tally, 0, 0).len(), 1, "as many as it says");
         tally = Tally::default();
         (tally.lost_events, tally.lost_unknown, tally.malformed) = (1, true, 1);
         let reasons = [
@@ -436,11 +438,8 @@ mod tests {
             "1 identity was forgotten to bound memory: later expiries count as unknown starts (raise \
              --max-identities)",
             "1 waiting real-time task was forgotten to bound memory: delays are missing",
-            "1 task switch or more was not recorded, and not marked as lost: the next one of the same CPU begins \
-             with another task; a filter left them out, or the kernel tells none on the way out of idle; what ran \
-             after them is missing among the tasks (quietcore watch counts it)",
         ];
-        assert_eq!(incomplete(&tally, 1, 1, 1), reasons);
+        assert_eq!(incomplete(&tally, 1, 1), reasons);
         (tally.lost_events, tally.lost_unknown, tally.clock_without_unit) = (2, false, true);
         tally.malformed = 3;
         let starts = [
@@ -448,11 +447,27 @@ mod tests {
             "3 lines could not be read: ",
             "4 identities were forgotten ",
             "5 waiting real-time tasks were forgotten ",
-            "6 task switches or more were not recorded",
         ];
-        for (reason, start) in incomplete(&tally, 4, 5, 6).iter().zip(starts) {
+        for (reason, start) in incomplete(&tally, 4, 5).iter().zip(starts) {
             assert!(reason.starts_with(start), "{reason}");
         }
+    }
+
+    /// Goal: switches that are missing are told, as a warning that is about tasks alone, with their count.
+    /// Method: a CPU that leaves idle without a switch, twice.
+    #[test]
+    fn missing_switches_are_told() {
+        let mut explain = Explain::new(ExplainOptions::default());
+        let cpu = CpuId::new(3).expect("a small number");
+        explain.switches.take(cpu, 9, 0);
+        assert_eq!(warnings(&explain, &Tally::default()), [""; 0]);
+        for (times, begin) in [(1, "1 task switch or more was not"), (2, "2 task switches or more were not")]
+        {
+            explain.switches.take(cpu, 9, 0);
+            let told = warnings(&explain, &Tally::default());
+            assert!(told.len() == 1 && told[0].starts_with(begin), "{times}: {told:?}");
+        }
+        assert_eq!(explain.finish(&Tally::default()).incomplete, [""; 0]);
     }
 
     /// Goal: names that found no room are told, the first of them too; of no event nothing is told.

@@ -35,12 +35,15 @@ impl ArmedFor {
 #[derive(Debug)]
 pub(super) struct Follows(AtomicU8);
 
-const NEVER_DID: u8 = 0;
-const DOES: u8 = 1;
+const NEVER_DID: u8 = 0b00;
+/// Periods follow.
+const REPEATS: u8 = 0b01;
 /// No longer, but a run that was handed out before that may be under way.
-const DID: u8 = 2;
+const DID: u8 = 0b10;
 /// Once: a wait that is longer than the wheel reaches goes on.
-const WAITS: u8 = 3;
+const WAITS: u8 = 0b11;
+/// The bit of those in which something follows.
+const FOLLOWS: u8 = 0b01;
 
 impl Follows {
     pub(super) fn new() -> Self {
@@ -52,13 +55,13 @@ impl Follows {
         // Relaxed: after a yes the caller looks again under that lock. After a no, a cancel looks again when
         // it is done: if another thread's periodic arm was ordered before that cancel by the lock of the
         // timer's base, the second look sees what that arm wrote before.
-        matches!(self.0.load(Ordering::Relaxed), DOES | WAITS)
+        self.0.load(Ordering::Relaxed) & FOLLOWS != 0
     }
 
     /// Whether periods follow. Under that lock.
     pub(super) fn repeats(&self) -> bool {
         // Relaxed: written under the same lock.
-        self.0.load(Ordering::Relaxed) == DOES
+        self.0.load(Ordering::Relaxed) == REPEATS
     }
 
     /// Whether one is, or was.
@@ -71,7 +74,7 @@ impl Follows {
     /// From now on periods follow.
     pub(super) fn repeat(&self) {
         // Relaxed: see `load`.
-        self.0.store(DOES, Ordering::Relaxed);
+        self.0.store(REPEATS, Ordering::Relaxed);
     }
 
     /// From now on the rest of a long wait follows, and then nothing.
