@@ -85,14 +85,18 @@ fn expected() -> Value {
         "malformed": { "count": 1, "first": ["line 508: no TASK-PID [CPU] at the front: \"gibberish\""] },
         "unknown_events": {},
         "evicted": 0,
-        "warnings": [
-            "CPUs 13 of the isolated set are not among the 12 possible CPUs",
-            "120 task switches or more were not recorded, though none was lost: the next one of the same CPU begins \
-             with another task (a filter, or a kernel that tells none on the way out of idle); what ran after them \
-             is missing among the tasks",
-        ],
+        "warnings": warnings(),
         "findings": null,
     })
+}
+
+fn warnings() -> Value {
+    json!([
+        "CPUs 13 of the isolated set are not among the 12 possible CPUs",
+        "120 task switches or more were not recorded, though none was lost: the next one of the same CPU begins \
+         with another task (a filter, or a kernel that tells none on the way out of idle); what ran after them \
+         is missing among the tasks",
+    ])
 }
 
 fn foreign() -> Value {
