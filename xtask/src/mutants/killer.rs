@@ -104,6 +104,7 @@ pub(super) enum Suite {
     SimUnits,
     /// Whole runtimes on virtual threads.
     Runtimes,
+    RandomMachines,
     /// The tests beside the code of replays and of what-if.
     VerifyUnits,
     /// What-if on small and on real recordings.
@@ -186,6 +187,9 @@ impl Suite {
             Self::CPrograms => of("quietcore-ffi", "--test c", "", "crates/ffi/tests/c.rs"),
             Self::SimUnits => of("quietcore-sim", "--lib", "", "crates/sim/src"),
             Self::Runtimes => of("quietcore-sim", "--test runtimes", "", "crates/sim/tests/runtimes.rs"),
+            Self::RandomMachines => {
+                of("quietcore-sim", "--test machines", "", "crates/sim/tests/machines.rs")
+            }
             Self::VerifyUnits => of("quietcore-verify", "--lib", "", "crates/verify/src"),
             Self::Whatif => of("quietcore-verify", "--test whatif", "", "crates/verify/tests/whatif"),
             Self::LabUnits => of("quietcore-lab", "--lib", "", "crates/lab/src"),

@@ -21,7 +21,26 @@ const ORDERED: &[Killer] = &[Killer::Test(Suite::SimUnits, "engine::queue::tests
 
 const QUEUE: &str = "crates/sim/src/engine/queue/mod.rs";
 
+const EXPIRY: &str = "crates/sim/src/world/timers/expiry.rs";
+const TOO_LATE: &[Killer] = &[Killer::Test(Suite::RandomMachines, "what_comes_too_late_is_counted")];
+
 pub(super) const SIMULATOR: &[Mutant] = &[
+    Mutant {
+        name: "late-is-in-time",
+        rule: "a timer that runs later than anything explains is counted",
+        file: EXPIRY,
+        right: "u64::from(timer.is_beyond(bound, now))",
+        wrong: "u64::from(timer.is_early(now))",
+        killers: TOO_LATE,
+    },
+    Mutant {
+        name: "any-number-of-callbacks-explains-it",
+        rule: "how late a timer may run is bounded by a few callbacks",
+        file: EXPIRY,
+        right: "self.bound(8, 4)",
+        wrong: "self.bound(80, 4)",
+        killers: TOO_LATE,
+    },
     Mutant {
         name: "nothing-is-brought-near",
         rule: "the first event of all is in the heap of those that are near",

@@ -193,7 +193,7 @@ impl Machine {
 
     /// The same for an arm for `at`, whose own moment only takes a base's clock along: on a lane the last
     /// look at the clock often will do, elsewhere the coarse clock.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn context_for(&self, at: Nanos) -> Context {
         match self.current_cpu() {
             Some((cpu, looked)) => {

@@ -112,6 +112,9 @@ pub struct RunFigures {
     pub panics: u64,
     /// Timers that ran before the moment they were armed for; contract: 0.
     pub early: u64,
+    /// Timers that ran later than their precision allows, by more than what the faults amount to, eight of
+    /// the longest callbacks and four ticks; contract: 0, unless a CPU has more to do than it can.
+    pub past_bound: u64,
     /// Timers that were overdue beyond every bound at the end, or vanished; contract: 0 unless their CPU
     /// stalls.
     pub lost: u64,

@@ -8,7 +8,7 @@ use super::{RunFigures, SpanQuantiles};
 pub(crate) type NamedFigure = (&'static str, fn(&RunFigures) -> Option<f64>);
 
 /// All of them, in the order in which they are listed.
-pub(crate) const NUMBERS: [NamedFigure; 96] = [
+pub(crate) const NUMBERS: [NamedFigure; 97] = [
     ("arms", |of| count(of.arms)),
     ("cancels", |of| count(of.cancels)),
     ("expiries", |of| count(of.expiries)),
@@ -40,6 +40,7 @@ pub(crate) const NUMBERS: [NamedFigure; 96] = [
     ("lock_wait_ns", |of| count(of.lock_wait_ns)),
     ("panics", |of| count(of.panics)),
     ("early", |of| count(of.early)),
+    ("past_bound", |of| count(of.past_bound)),
     ("lost", |of| count(of.lost)),
     ("busy_share", |of| Some(of.busy_share)),
     ("idle_spans", |of| count(of.idle_spans)),

@@ -99,6 +99,7 @@ fn figures() -> RunFigures {
         lock_wait_ns: 117,
         panics: 118,
         early: 119,
+        past_bound: 122,
         lost: 120,
         busy_share: 0.25,
         idle_spans: 121,
@@ -134,7 +135,7 @@ fn figures() -> RunFigures {
 }
 
 /// In the order of [`NUMBERS`].
-const VALUES: [(&str, f64); 96] = [
+const VALUES: [(&str, f64); 97] = [
     ("arms", 101.0),
     ("cancels", 102.0),
     ("expiries", 103.0),
@@ -166,6 +167,7 @@ const VALUES: [(&str, f64); 96] = [
     ("lock_wait_ns", 117.0),
     ("panics", 118.0),
     ("early", 119.0),
+    ("past_bound", 122.0),
     ("lost", 120.0),
     ("busy_share", 0.25),
     ("idle_spans", 121.0),

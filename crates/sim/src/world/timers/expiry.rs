@@ -30,6 +30,8 @@ impl TimerLayer<'_> {
         }
         if !timer.is_deferrable {
             self.run.recorder.lateness(now.saturating_sub(timer.expires));
+            let bound = self.bound(8, 4);
+            self.run.recorder.figures.past_bound += u64::from(timer.is_beyond(bound, now));
         }
         self.run.note(NotedEvent::Expire, cpu, u64::from(number) << 16 | u64::from(base));
         self.run.export(|exporter| exporter.expires(cpu, number, &timer));
@@ -38,12 +40,19 @@ impl TimerLayer<'_> {
 
     /// Timers that are overdue beyond every bound.
     pub(crate) fn lost(&self) -> u64 {
+        let (bound, end) = (self.bound(100, 10), self.run().end);
+        self.all.iter().filter(|timer| timer.is_pending && timer.is_beyond(bound, end)).count() as u64
+    }
+
+    /// How late a timer may be beside what its precision allows: what the faults amount to, `callbacks` of
+    /// the longest, and `ticks`.
+    fn bound(&self, callbacks: u64, ticks: u64) -> u64 {
         let faults = &self.plan().faults;
-        let blocked = faults.stalls.iter().map(|stall| stall.blocked).max().unwrap_or(0);
+        // A CPU that stalls again and again does what waits in between.
+        let blocked = 4 * faults.stalls.iter().map(|stall| stall.blocked).max().unwrap_or(0);
         // A lost kick is sent again until it arrives: a hundred in a row are not lost.
         let retries = if faults.lost_kicks.percent > 0 { faults.lost_kicks.span * 100 } else { 0 };
-        let callbacks: u64 = self.plan().loads.iter().map(|load| load.longest()).max().unwrap_or(0);
-        let slack = blocked + retries + faults.late_wakeups.span + 100 * callbacks + 10 * self.plan().tick.0;
-        self.all.iter().filter(|timer| timer.is_lost(slack, self.run().end)).count() as u64
+        let longest = self.plan().loads.iter().map(|load| load.longest()).max().unwrap_or(0);
+        blocked + retries + faults.late_wakeups.span + callbacks * longest + ticks * self.plan().tick.0
     }
 }
