@@ -86,6 +86,8 @@ pub(super) enum Suite {
     Figures,
     /// The tests beside the code of devices, of the relay, and of instances.
     DeviceUnits,
+    /// The tests beside the code of the relay of streams.
+    StreamUnits,
     /// The tests beside the command's code.
     CommandUnits,
     /// Futures on a clock that the test moves.
@@ -104,6 +106,7 @@ pub(super) enum Suite {
     SimUnits,
     /// Whole runtimes on virtual threads.
     Runtimes,
+    /// Random machines under random loads.
     RandomMachines,
     /// The tests beside the code of replays and of what-if.
     VerifyUnits,
@@ -172,6 +175,7 @@ impl Suite {
             Self::Trees => of("quietcore-qdisc", "--test hfsc --test cbq", "", "crates/qdisc/tests"),
             Self::DisciplineUnits => of("quietcore-qdisc", "--lib", "", "crates/qdisc/src"),
             Self::DeviceUnits => of("quietcore-net", "--lib", "", "crates/net/src"),
+            Self::StreamUnits => of("quietcore-net", "--lib --features stream", "", "crates/net/src/stream"),
             Self::CommandUnits => of("quietcore-cli", "--bin quietcore", "", "crates/cli/src"),
             Self::Devices => of("quietcore-net", "--test net", "", "crates/net/tests/net.rs"),
             Self::Figures => of("quietcore-explain", "--test figures", "", "crates/explain/tests/figures"),

@@ -32,6 +32,7 @@ mod realtime;
 mod schedulers;
 mod simulated;
 mod stopped;
+mod streams;
 mod tables;
 mod turns;
 mod verbs;
@@ -79,6 +80,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("what callers ask for", verbs::VERBS),
     ("threads that are stopped inside a lock", stopped::STOPPED_INSIDE),
     ("packet schedulers and their queues", packets::PACKETS),
+    ("streams through a relay", streams::STREAMS),
     ("figures of explain", figures::EXPLAIN),
     ("slices of Perfetto traces", figures::SLICES),
     ("texts of doctor", figures::DOCTOR),

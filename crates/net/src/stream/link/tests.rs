@@ -83,7 +83,7 @@ fn without_toxics_everything_passes() {
 }
 
 /// Goal: latency is exact, two of them add up, and jitter stays in its range and lets nothing overtake.
-/// Method: moments of one piece, and of many.
+/// Method: moments of one piece, looked at when they come or late, and of many.
 #[test]
 fn latency_is_exact() {
     let latency = |latency: u64, jitter: u64| ToxicKind::Latency { latency, jitter };
@@ -91,6 +91,10 @@ fn latency_is_exact() {
     plain.feed(bytes(3), Nanos(7));
     plain.end(StreamItem::End, Nanos(9));
     assert_eq!(run(&mut plain), left(&[(25 * MS + 7, "3"), (25 * MS + 9, "End")]));
+    let mut unwatched = link(1, &[latency(20, 0), latency(5, 0)]);
+    unwatched.feed(bytes(3), Nanos(7));
+    unwatched.advance(Nanos(24 * MS));
+    assert_eq!(unwatched.next_expiry(), Some(Nanos(25 * MS + 7)), "however late the look");
     let mut jittery = link(1, &[latency(20, 5)]);
     let mut moments = Vec::new();
     for at in 0..200 {
