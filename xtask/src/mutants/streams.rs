@@ -1,4 +1,5 @@
-//! Mutants of the relay of streams: what each toxic does to a way of a connection, and that a way loses nothing.
+//! Mutants of the relay of streams: what each toxic does to a way of a connection, and that a way loses
+//! nothing.
 
 use super::killer::Killer::{self, Test};
 use super::killer::Mutant;
