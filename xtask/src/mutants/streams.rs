@@ -22,14 +22,6 @@ const WHOLE: &[Killer] = &[Test(StreamUnits, "stream::link::tests::bytes_leave_a
 
 pub(super) const STREAMS: &[Mutant] = &[
     Mutant {
-        name: "jitter-overtakes",
-        rule: "nothing leaves before what came before it",
-        file: STAGE,
-        right: "let leaves = self.leaves(&item, now).max(self.last);",
-        wrong: "let leaves = self.leaves(&item, now);",
-        killers: LOSS,
-    },
-    Mutant {
         name: "jitter-only-delays",
         rule: "jitter makes the delay shorter, too",
         file: STAGE,

@@ -161,6 +161,11 @@ impl Registry {
         self.proxies.iter().map(|(name, proxy)| (name.clone(), proxy.shown())).collect()
     }
 
+    /// The proxies that are there, and what they did.
+    pub(super) fn metered(&self) -> Vec<(ProxyConfig, ProxyCounts)> {
+        self.proxies.values().map(|proxy| (proxy.config.clone(), proxy.counts.get())).collect()
+    }
+
     pub(super) fn counts(&self) -> Vec<(String, ProxyCounts)> {
         self.counts.iter().map(|(name, counts)| (name.clone(), counts.get())).collect()
     }

@@ -1,7 +1,8 @@
 //! The interface over HTTP: each path with each answer that it has.
 
-use super::world::World;
+use super::world::{World, read_exactly};
 use serde_json::{Value, json};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 
 /// Status and JSON.
@@ -135,6 +136,40 @@ fn proxies_are_populated_and_reset() {
     let (_, all) = ask(&world, "GET", "/proxies", &Value::Null);
     assert_eq!((&all["web"]["enabled"], &all["db"]["toxics"]), (&json!(true), &json!([])));
     drop(world);
+}
+
+/// Goal: metrics have toxiproxy's names and labels, and count what passed. Method: three bytes there, two
+/// back.
+#[test]
+fn proxies_are_metered() {
+    let world = World::new([]);
+    let [mut client, mut server] = world.connect();
+    client.write_all(b"abc").expect("a relay");
+    assert_eq!(read_exactly(&mut server, 3), b"abc");
+    server.write_all(b"de").expect("a relay");
+    assert_eq!(read_exactly(&mut client, 2), b"de");
+    let (_, db) = ask(&world, "GET", "/proxies/db", &Value::Null);
+    let listener = db["listen"].as_str().expect("an address");
+    let labels = format!("listener=\"{listener}\",proxy=\"db\",upstream={}", db["upstream"]);
+    let (status, metrics) = world.ask("GET", "/metrics", "");
+    assert_eq!(status, 200);
+    for (name, value) in [
+        ("toxiproxy_proxy_received_bytes_total{direction=\"upstream\",", 3),
+        ("toxiproxy_proxy_sent_bytes_total{direction=\"upstream\",", 3),
+        ("toxiproxy_proxy_received_bytes_total{direction=\"downstream\",", 2),
+        ("quietcore_proxy_dropped_bytes_total{direction=\"downstream\",", 0),
+        ("quietcore_proxy_held_bytes{direction=\"upstream\",", 0),
+        ("quietcore_proxy_connections_total{", 1),
+        ("quietcore_proxy_open_connections{", 1),
+        ("quietcore_proxy_resets_total{", 0),
+    ] {
+        let line = format!("{name}{labels}}} {value}\n");
+        assert!(metrics.contains(&line), "{line}{metrics}");
+    }
+    assert!(metrics.ends_with("# EOF"), "{metrics}");
+    assert_eq!(world.ask("POST", "/metrics", "").0, 405);
+    drop([client, server]);
+    world.end();
 }
 
 /// Goal: what is no request of the interface is said to be none, and browsers are refused.

@@ -5,11 +5,12 @@
 //! listened on, and what is sent from then on meets the toxics that there are then.
 //!
 //! A page in a browser must not change anything: what comes from one (`Origin`, `Mozilla/`) is refused.
-//! Deliberately absent: `/metrics`.
+//! `/metrics` has OpenMetrics text.
 //!
 //! Source: toxiproxy's README (HTTP API) and changelog up to 2.6.
 
 mod body;
+mod metrics;
 
 use super::error::ProxyError;
 use super::registry::Registry;
@@ -87,6 +88,9 @@ async fn answer(request: Request<Incoming>, registry: SharedRegistry) -> Respons
         return respond(StatusCode::FORBIDDEN, Some(error(403, "browsers are not allowed")));
     }
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    if method == Method::GET && path == "/metrics" {
+        return metered(&registry).await;
+    }
     let body = tokio::time::timeout(PATIENCE, Limited::new(request.into_body(), BODY_MAX).collect()).await;
     let Ok(Ok(body)) = body else {
         return respond(
@@ -108,6 +112,17 @@ async fn answer(request: Request<Incoming>, registry: SharedRegistry) -> Respons
             respond(status, Some(error(refused.status(), &refused.to_string())))
         }
     }
+}
+
+async fn metered(registry: &SharedRegistry) -> Response<String> {
+    let written = registry.lock().await.as_ref().map(metrics::metrics);
+    let Some(Ok(written)) = written else {
+        let ending = ProxyError::Ending;
+        return respond(StatusCode::SERVICE_UNAVAILABLE, Some(error(503, &ending.to_string())));
+    };
+    let mut response = Response::new(written);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(metrics::METRICS_TYPE));
+    response
 }
 
 fn is_of_browser(headers: &HeaderMap) -> bool {
@@ -151,7 +166,7 @@ async fn route(registry: &mut Registry, method: &Method, path: &str, body: &[u8]
         (_, ["proxies", proxy]) => of_proxy(registry, method, proxy, body).await,
         (_, ["proxies", proxy, "toxics"]) => of_toxics(registry, method, proxy, body),
         (_, ["proxies", proxy, "toxics", toxic]) => of_toxic(registry, method, [proxy, toxic], body),
-        (_, ["version" | "reset" | "populate" | "proxies"]) => no_method(),
+        (_, ["version" | "reset" | "populate" | "proxies" | "metrics"]) => no_method(),
         _ => Ok((StatusCode::NOT_FOUND, Some(error(404, "there is no such path")))),
     }
 }
