@@ -3,8 +3,8 @@
 //!
 //! A proxy that is removed has no series any more; one that is made anew under its name goes on counting.
 //!
-//! Source: toxiproxy's page on metrics (proxy metrics); OpenMetrics 1.0, "Text format". Deviations: bytes count as
-//! they pass, not only once a connection has ended; metrics of Go's runtime are absent.
+//! Source: toxiproxy's page on metrics (proxy metrics); OpenMetrics 1.0, "Text format". Deviations: bytes
+//! count as they pass, not only once a connection has ended; metrics of Go's runtime are absent.
 
 use super::super::counts::{ProxyCounts, StreamWayCounts};
 use super::super::registry::{ProxyConfig, Registry};
