@@ -2,7 +2,7 @@
 # Packets of real programs through `quietcore netem tun --unprivileged`, as a user without any privilege:
 # nothing is left behind.   bash tests/packets_nobody.sh [QUIETCORE]
 # As root it becomes user 65534 first (setpriv). Needs user namespaces, a /dev/net/tun that all users may
-# open, ip, ping, nsenter; uses iperf3 where it is installed.
+# open, ip, ping, nsenter, python3; uses iperf3 where it is installed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ if [ -z "$quietcore" ]; then
     quietcore=${CARGO_TARGET_DIR:-target}/release/quietcore
 fi
 quietcore=$(realpath "$quietcore")
-for need in ip ping nsenter unshare; do
+for need in ip ping nsenter unshare python3; do
     command -v "$need" >/dev/null || { echo "packets_nobody: needs $need" >&2; exit 2; }
 done
 if [ "$(id -u)" -eq 0 ]; then
@@ -20,8 +20,9 @@ if [ "$(id -u)" -eq 0 ]; then
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
     cp "$quietcore" "$folder/quietcore"
-    mkdir "$folder/work" "$folder/tests"
+    mkdir "$folder/work" "$folder/tests" "$folder/examples"
     cp tests/packets_nobody.sh tests/checks.sh "$folder/tests"
+    cp -r examples/ci "$folder/examples"
     chmod -R a+rX "$folder"
     chmod 755 "$folder/quietcore"
     chown 65534:65534 "$folder/work"
@@ -103,7 +104,13 @@ for signal in INT TERM; do
     check "nothing is left after SIG$signal" nothing_left
 done
 
-# 3. Refused. With a namespace in which no more can be made.
+# 3. The example of docs/guide/packets.md. Its own names are of namespaces that only it sees.
+QUIETCORE=$quietcore "$quietcore" netem tun --unprivileged -- python3 examples/ci/http_under_loss.py \
+    >"$folder/out" 2>"$folder/err"
+check "the example's HTTP client stands a bad network" [ $? -eq 0 ]
+check "which has lost packets" grep -qE '^100 requests, [1-9][0-9]* packets lost' "$folder/out"
+
+# 4. Refused. With a namespace in which no more can be made.
 # shellcheck disable=SC2016
 unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$1" netem tun --unprivileged -- true' \
     sh "$quietcore" 2>"$folder/err"
