@@ -25,6 +25,8 @@ pub enum ClassListing {
     Hidden,
     /// A line; not even with `-s` what was counted.
     Named,
+    /// What is queued, too, but not what was sent.
+    Queued,
     /// What was counted, too.
     Counted,
 }

@@ -56,6 +56,11 @@ pub trait Packet: Sized + 'static {
         let _ = (byte, bit);
     }
 
+    /// The byte of its IP header that holds DSCP and ECN, if it has one.
+    fn traffic_class(&self) -> Option<u8> {
+        None
+    }
+
     /// Marks it as having met congestion (ECN); says whether it can be, and is now.
     fn mark_congestion(&mut self) -> bool {
         false
@@ -113,6 +118,7 @@ mod tests {
         let mut packet = Plain;
         assert_eq!((packet.flow(), packet.priority()), (0, 0));
         assert_eq!((packet.departure(), packet.pacing_rate(), packet.duplicate()), (None, None, None));
+        assert_eq!(packet.traffic_class(), None);
         assert!(!packet.mark_congestion() && !packet.matches(&any()));
     }
 

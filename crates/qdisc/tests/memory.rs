@@ -5,9 +5,9 @@ mod common;
 use common::{Parcel, id, rate};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    ClassId, Dequeued, Distribution, Fifo, FifoLimit, Fq, FqSettings, Hfsc, HfscClass, Htb, HtbClass,
-    HtbSettings, InnerQdisc, Netem, NetemDelay, NetemSettings, Packet, Probability, Qdisc, ServiceCurve, Tbf,
-    TbfLimit, TbfSettings,
+    ClassId, Codel, CodelLaw, CodelSettings, Dequeued, Distribution, Fifo, FifoLimit, Fq, FqCodel,
+    FqCodelSettings, FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, InnerQdisc, Netem, NetemDelay,
+    NetemSettings, Packet, Probability, Qdisc, ServiceCurve, Tbf, TbfLimit, TbfSettings,
 };
 use quietcore_testing::{CountingAllocator, allocations};
 
@@ -72,7 +72,7 @@ fn pass(qdisc: &mut dyn Qdisc<Flowing>, most: u64) -> u64 {
         }
     }
     let asked = allocations() - before;
-    assert!(qdisc.statistics().sent_packets > 30_000, "{:?}", qdisc.statistics());
+    assert!(qdisc.statistics().sent_packets > 25_000, "{:?}", qdisc.statistics());
     asked
 }
 
@@ -114,6 +114,20 @@ fn no_packet_allocates() {
         let settings = FqSettings { maxrate, flow_limit: 20, ..FqSettings::default() };
         assert_eq!(pass(&mut Fq::new(settings).expect("they go together"), 300), 0);
     }
+}
+
+/// Goal: the same where packets are dropped as they leave, or for want of room. Method: as above; delays
+/// that are soon too long, limits that are reached.
+#[test]
+fn no_packet_of_a_controlled_queue_allocates() {
+    let law = CodelLaw { target: Nanos(50_000), interval: Nanos(300_000), ..CodelLaw::default() };
+    let mut codel = Codel::new(CodelSettings { law, ..CodelSettings::default() });
+    assert_eq!(pass(&mut codel, 300), 0);
+    assert!(codel.statistics().dropped > 100, "{:?}", codel.statistics());
+    let settings = FqCodelSettings { law, limit: 450, drop_batch: 5, ..FqCodelSettings::default() };
+    let mut fq_codel = FqCodel::new(settings).expect("they go together");
+    assert_eq!(pass(&mut fq_codel, 300), 0);
+    assert!(fq_codel.fq_codel_statistics().limit_drops > 1_000, "{:?}", fq_codel.fq_codel_statistics());
 }
 
 /// Goal: the same for classes that borrow, wait for their ceil, and share. Method: as above, 40 classes.

@@ -78,6 +78,8 @@ pub(super) enum Suite {
     Disciplines,
     /// Packet schedulers that are slower to ask: trees with curves, and estimates of idle time.
     Trees,
+    /// Queues with controlled delay.
+    Controlled,
     /// The tests beside the code of packet schedulers and of tc's grammar.
     DisciplineUnits,
     /// Devices that run them on lanes.
@@ -173,6 +175,7 @@ impl Suite {
             Self::Lanes => of("quietcore-live", "--test lane", "", "crates/live/tests/lane"),
             Self::Disciplines => of("quietcore-qdisc", DISCIPLINES, "", "crates/qdisc/tests"),
             Self::Trees => of("quietcore-qdisc", "--test hfsc --test cbq", "", "crates/qdisc/tests"),
+            Self::Controlled => of("quietcore-qdisc", "--test codel", "", "crates/qdisc/tests/codel"),
             Self::DisciplineUnits => of("quietcore-qdisc", "--lib", "", "crates/qdisc/src"),
             Self::DeviceUnits => of("quietcore-net", "--lib", "", "crates/net/src"),
             Self::StreamUnits => of("quietcore-net", "--lib --features stream", "", "crates/net/src/stream"),
@@ -244,8 +247,15 @@ impl Suite {
         let flags = (!flag.is_empty()).then(|| ("RUSTFLAGS", format!("--cfg {flag}")));
         // The first counterexample is enough; looking for a smaller one takes its time.
         let shrinking = [("PROPTEST_MAX_SHRINK_ITERS", "0"), ("PROPTEST_FAILURE_PERSISTENCE", "off")];
-        let samples =
-            matches!(self, Self::Properties | Self::Tree | Self::Machine | Self::Disciplines | Self::Trees);
+        let samples = matches!(
+            self,
+            Self::Properties
+                | Self::Tree
+                | Self::Machine
+                | Self::Disciplines
+                | Self::Trees
+                | Self::Controlled
+        );
         let shrinking = shrinking.into_iter().filter(|_| samples).map(|(key, value)| (key, value.to_owned()));
         flags.into_iter().chain(shrinking).collect()
     }

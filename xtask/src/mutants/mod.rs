@@ -14,6 +14,7 @@ mod boundaries;
 mod c_abi;
 mod causes;
 mod choice;
+mod controlled;
 mod drawn;
 mod drawn_core;
 mod ends;
@@ -85,6 +86,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("slices of Perfetto traces", figures::SLICES),
     ("texts of doctor", figures::DOCTOR),
     ("units of tc, htb, hfsc, cbq and netem", schedulers::SCHEDULERS),
+    ("queues with controlled delay", controlled::CONTROLLED_QUEUES),
     ("boundaries of what listens and of what runs as root", boundaries::BOUNDARIES),
     ("futures that wait for time", futures::FUTURES),
     ("timers for other projects", adapters::ADAPTERS),

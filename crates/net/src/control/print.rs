@@ -73,12 +73,16 @@ fn add_place(shown: &mut TcProperties, parent: Option<ClassId>) {
     }
 }
 
-/// ` Sent ...` and ` backlog ...`.
+/// ` Sent ...`, and what follows it.
 fn add_statistics(shown: &mut TcProperties, statistics: &Statistics, rate: Option<RateReport>) {
-    let Statistics { sent_bytes, sent_packets, dropped, overlimits, requeues, backlog, qlen, .. } =
-        *statistics;
-    shown.add("bytes", " Sent {} bytes", sent_bytes);
-    shown.add("packets", " {} pkt", sent_packets);
+    shown.add("bytes", " Sent {} bytes", statistics.sent_bytes);
+    shown.add("packets", " {} pkt", statistics.sent_packets);
+    add_queued(shown, statistics, rate);
+}
+
+/// `(dropped ...)` and ` backlog ...`.
+fn add_queued(shown: &mut TcProperties, statistics: &Statistics, rate: Option<RateReport>) {
+    let Statistics { dropped, overlimits, requeues, backlog, qlen, .. } = *statistics;
     shown.add("drops", " (dropped {},", dropped);
     shown.add("overlimits", " overlimits {}", overlimits);
     shown.add("requeues", " requeues {}) ", requeues);
@@ -170,7 +174,7 @@ impl ClassReport {
             shown.text_only("\n");
             let Some(statistics) = self.statistics else { return };
             shown.object("stats", |shown| {
-                add_statistics(shown, &statistics, self.rate);
+                self.add_counted(shown, &statistics);
                 if !self.figures.is_empty() {
                     shown.text_only("\n");
                     shown.append(self.figures.clone());
@@ -182,6 +186,14 @@ impl ClassReport {
 }
 
 impl ClassReport {
+    fn add_counted(&self, shown: &mut TcProperties, statistics: &Statistics) {
+        if self.counts_sent {
+            add_statistics(shown, statistics, self.rate);
+        } else {
+            add_queued(shown, statistics, self.rate);
+        }
+    }
+
     /// What `-g` has behind the kind.
     pub(super) fn plain_options(&self) -> String {
         self.options.text(self.shown.style)
@@ -190,7 +202,7 @@ impl ClassReport {
     /// What `-g -s` has below it.
     pub(super) fn plain_statistics(&self) -> Option<String> {
         let mut shown = TcProperties::default();
-        add_statistics(&mut shown, &self.statistics?, self.rate);
+        self.add_counted(&mut shown, &self.statistics?);
         Some(shown.text(self.shown.style))
     }
 }

@@ -107,6 +107,8 @@ pub struct ClassReport {
     pub options: TcProperties,
     /// What it has done, and holds; nothing where only its name is shown.
     pub statistics: Option<Statistics>,
+    /// Whether what it has sent is among them.
+    pub counts_sent: bool,
     /// How fast, if that is estimated.
     pub rate: Option<RateReport>,
     /// What `-s` has for its kind.

@@ -120,8 +120,8 @@ const DISCIPLINES: &[(&str, &str)] = &[
     (
         "tc qd ad dev eth1 root mqq",
         "tc qd ad dev eth1 root mqq\n                       ^^^\nunknown kind of qdisc `mqq`; \
-         allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, dev, root, parent, \
-         handle, est",
+         allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, \
+         dev, root, parent, handle, est",
     ),
 ];
 

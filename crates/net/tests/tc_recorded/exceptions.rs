@@ -3,7 +3,6 @@
 /// Kinds that are not here, as words of lines.
 pub(crate) const ABSENT: &[&str] = &[
     "sfq",
-    "codel",
     "ingress",
     "clsact",
     " red ",

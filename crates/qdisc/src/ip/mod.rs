@@ -90,6 +90,10 @@ impl Packet for IpPacket {
         self.header = IpHeader::parse(&self.bytes);
     }
 
+    fn traffic_class(&self) -> Option<u8> {
+        self.header.map(|header| header.traffic_class)
+    }
+
     /// Sets ECN's two bits where its sender set one of them; IPv4's checksum follows (RFC 1624), right or
     /// wrong as it was.
     fn mark_congestion(&mut self) -> bool {

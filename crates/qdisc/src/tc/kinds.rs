@@ -6,8 +6,10 @@ use super::table::{Demand, OptionTable, take};
 use super::words::LineWords;
 use crate::cbq::tc::{CbqClassOptions, CbqOptions};
 use crate::classful::{Classful, TcDescription};
+use crate::codel::tc::CodelOptions;
 use crate::fifo::tc::{BfifoOptions, PfifoOptions};
 use crate::fq::tc::FqOptions;
+use crate::fq_codel::tc::FqCodelOptions;
 use crate::hfsc::tc::{HfscClassOptions, HfscOptions};
 use crate::htb::tc::{HtbClassOptions, HtbOptions};
 use crate::kind::{ClassKind, QdiscContext, QdiscKind, SeedUse, known, known_mut};
@@ -42,6 +44,10 @@ kinds! {
         Cbq(CbqOptions),
         /// Strict priorities.
         Prio(PrioOptions),
+        /// One queue with controlled delay.
+        Codel(CodelOptions),
+        /// Fair queues with controlled delay.
+        FqCodel(FqCodelOptions),
     }
     classes {
         /// Of a hierarchy of token buckets.

@@ -45,8 +45,10 @@ pub(crate) mod words;
 
 pub use crate::cbq::tc::{CbqBorrow, CbqClassOptions, CbqOptions, CbqShare};
 pub use crate::classful::TcDescription;
+pub use crate::codel::tc::{CodelEcn, CodelOptions};
 pub use crate::fifo::tc::{BfifoOptions, PfifoOptions};
 pub use crate::fq::tc::{BeyondHorizon, FqOptions, Pacing, Priomap, Weights};
+pub use crate::fq_codel::tc::{FqCodelOptions, TrafficClassMatch};
 pub use crate::hfsc::tc::{Curve, HfscClassOptions, HfscOptions};
 pub use crate::htb::tc::{HtbClassOptions, HtbOptions};
 pub use crate::kind::{QdiscContext, RandomWords, SeedUse};

@@ -125,6 +125,7 @@ fn every_figure_of_a_class() {
         leaf: Some(ClassId::new(0x20, 0)),
         options: property("prio {} ", 3),
         statistics: Some(statistics(10)),
+        counts_sent: true,
         rate: Some(RateReport { bits_per_second: 20_000, packets_per_second: 21 }),
         figures: property(" first\n second {}\n", 4),
         shown: ALL,
@@ -138,6 +139,15 @@ fn every_figure_of_a_class() {
          first\n \
          second 4\n\n\
          class htb 1:10 root prio 3 \n"
+    );
+    let queued = ClassReport { counts_sent: false, rate: None, ..class.clone() };
+    assert_eq!(
+        Answer::Classes(vec![queued]).to_string(),
+        "class htb 1:10 dev eth7 parent 1:2 leaf 20: prio 3 \n \
+         (dropped 12, overlimits 13 requeues 14) \n \
+         backlog 15b 16p requeues 14\n \
+         first\n \
+         second 4\n\n"
     );
     assert_eq!(
         Answer::Classes(vec![class]).json(JsonLayout::Line),

@@ -2,9 +2,9 @@
 
 use crate::tc::{
     BitRate, Burst, Bytes, Curve, DistributionName, LinkRate, Minor, Percent, Priomap, SlotTiming,
-    TypedChance, TypedDelay, TypedLoss, TypedSlot, Weights,
+    TrafficClassMatch, TypedChance, TypedDelay, TypedLoss, TypedSlot, Weights,
 };
-use crate::{ClassId, LinkLayer};
+use crate::{CeSelector, ClassId, LinkLayer};
 use proptest::prelude::*;
 use proptest::strategy::BoxedStrategy;
 use quietcore_core::Nanos;
@@ -75,6 +75,12 @@ impl Random for Minor {
 impl Random for ClassId {
     fn random() -> BoxedStrategy<Self> {
         (1..=u16::MAX, any_of::<u16>()).prop_map(|(major, minor)| Self::new(major, minor)).boxed()
+    }
+}
+
+impl Random for TrafficClassMatch {
+    fn random() -> BoxedStrategy<Self> {
+        any::<[u8; 2]>().prop_map(|[value, mask]| Self(CeSelector { value, mask })).boxed()
     }
 }
 
