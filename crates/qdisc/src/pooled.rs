@@ -92,6 +92,24 @@ impl<T> Pool<T> {
         self.release(at)
     }
 
+    /// Takes the last one of `queue`.
+    pub(crate) fn pop_last(&mut self, queue: &mut PooledQueue) -> Option<T> {
+        let at = queue.last;
+        let before = self.places.get(at as usize)?.before;
+        queue.last = before;
+        match self.places.get_mut(before as usize) {
+            Some(next) => next.behind = NOWHERE,
+            None => queue.first = NOWHERE,
+        }
+        queue.len -= 1;
+        self.release(at)
+    }
+
+    /// The first one of `queue`, to be changed.
+    pub(crate) fn first_mut(&mut self, queue: &PooledQueue) -> Option<&mut T> {
+        self.places.get_mut(queue.first as usize)?.item.as_mut()
+    }
+
     fn release(&mut self, at: u32) -> Option<T> {
         let place = &mut self.places[at as usize];
         place.behind = core::mem::replace(&mut self.free, at);
@@ -123,9 +141,10 @@ mod tests {
                     pool.push(queue, number);
                     list.push_back(number);
                 }
-                _ => assert_eq!(pool.pop_first(queue), list.pop_front()),
+                8..12 => assert_eq!(pool.pop_first(queue), list.pop_front()),
+                _ => assert_eq!(pool.pop_last(queue), list.pop_back()),
             }
-            assert_eq!(queue.len() as usize, list.len());
+            assert_eq!((queue.len() as usize, pool.first_mut(queue)), (list.len(), list.front_mut()));
             most = most.max(lists.iter().map(VecDeque::len).sum());
         }
         assert_eq!(pool.places.len(), most);

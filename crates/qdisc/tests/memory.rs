@@ -7,7 +7,7 @@ use quietcore_core::Nanos;
 use quietcore_qdisc::{
     ClassId, Codel, CodelLaw, CodelSettings, Dequeued, Distribution, Fifo, FifoLimit, Fq, FqCodel,
     FqCodelSettings, FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, InnerQdisc, Netem, NetemDelay,
-    NetemSettings, Packet, Probability, Qdisc, ServiceCurve, Tbf, TbfLimit, TbfSettings,
+    NetemSettings, Packet, Probability, Qdisc, ServiceCurve, Sfq, SfqSettings, Tbf, TbfLimit, TbfSettings,
 };
 use quietcore_testing::{CountingAllocator, allocations};
 
@@ -128,6 +128,11 @@ fn no_packet_of_a_controlled_queue_allocates() {
     let mut fq_codel = FqCodel::new(settings).expect("they go together");
     assert_eq!(pass(&mut fq_codel, 300), 0);
     assert!(fq_codel.fq_codel_statistics().limit_drops > 1_000, "{:?}", fq_codel.fq_codel_statistics());
+    let settings = SfqSettings { limit: 400, depth: 8, perturb: Nanos(900_000), ..SfqSettings::default() };
+    let mut numbers = Numbers(78);
+    let mut sfq = Sfq::new(settings, move || numbers.draw(), Nanos(1 << 40)).expect("they go together");
+    assert_eq!(pass(&mut sfq, 300), 0);
+    assert!(sfq.statistics().dropped > 1_000, "{:?}", sfq.statistics());
 }
 
 /// Goal: the same for classes that borrow, wait for their ceil, and share. Method: as above, 40 classes.

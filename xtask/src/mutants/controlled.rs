@@ -1,10 +1,13 @@
-//! Mutants of single rules of codel and fq_codel.
+//! Mutants of single rules of codel, fq_codel, sfq and random early detection.
 
 use super::killer::{Killer, Mutant, Suite};
 
 const CONTROL: &str = "crates/qdisc/src/codel/control.rs";
 const FQ_CODEL: &str = "crates/qdisc/src/fq_codel/mod.rs";
 const FLOWS: &str = "crates/qdisc/src/fq_codel/flows.rs";
+const SFQ: &str = "crates/qdisc/src/sfq/mod.rs";
+const SFQ_FLOWS: &str = "crates/qdisc/src/sfq/flows.rs";
+const AVERAGE: &str = "crates/qdisc/src/red/average.rs";
 const POOL: &str = "crates/qdisc/src/pooled.rs";
 
 /// Any test of them.
@@ -83,5 +86,45 @@ pub(super) const CONTROLLED_QUEUES: &[Mutant] = &[
         right: "None => queue.last = NOWHERE,",
         wrong: "None => {}",
         killers: POOLS,
+    },
+    Mutant {
+        name: "sfq-turns-of-nothing",
+        rule: "a flow whose turn is used up waits for the others",
+        file: SFQ,
+        right: "if queue.allot <= 0 {",
+        wrong: "if queue.allot < 0 {",
+        killers: CONTROLLED,
+    },
+    Mutant {
+        name: "sfq-drops-of-the-next",
+        rule: "the longest flow makes room, not the next one",
+        file: SFQ_FLOWS,
+        right: "if self.longest > 1 {",
+        wrong: "if self.longest > 2 {",
+        killers: CONTROLLED,
+    },
+    Mutant {
+        name: "sfq-keeps-its-places",
+        rule: "flows are spread anew after a period",
+        file: SFQ,
+        right: "self.key = draw_key(&mut self.random);\n        while",
+        wrong: "while",
+        killers: CONTROLLED,
+    },
+    Mutant {
+        name: "red-first-packet-is-marked",
+        rule: "the first packet between the limits draws, and is not marked",
+        file: AVERAGE,
+        right: "if count > 0 { RedVerdict::Early } else { RedVerdict::Pass }",
+        wrong: "RedVerdict::Early",
+        killers: CONTROLLED,
+    },
+    Mutant {
+        name: "red-at-the-upper-limit",
+        rule: "an average at the upper limit is too high",
+        file: AVERAGE,
+        right: "if self.bytes >= max << curve.weight_log {",
+        wrong: "if self.bytes > max << curve.weight_log {",
+        killers: CONTROLLED,
     },
 ];

@@ -2,7 +2,6 @@
 
 /// Kinds that are not here, as words of lines.
 pub(crate) const ABSENT: &[&str] = &[
-    "sfq",
     "ingress",
     "clsact",
     " red ",

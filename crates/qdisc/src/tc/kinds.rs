@@ -16,6 +16,7 @@ use crate::kind::{ClassKind, QdiscContext, QdiscKind, SeedUse, known, known_mut}
 use crate::netem::options::NetemOptions;
 use crate::prio::tc::PrioOptions;
 use crate::refusal::TcRefusal;
+use crate::sfq::tc::SfqOptions;
 use crate::tbf::tc::TbfOptions;
 use crate::{ClassId, Packet};
 use alloc::boxed::Box;
@@ -48,6 +49,8 @@ kinds! {
         Codel(CodelOptions),
         /// Fair queues with controlled delay.
         FqCodel(FqCodelOptions),
+        /// Flows that are spread over buckets.
+        Sfq(SfqOptions),
     }
     classes {
         /// Of a hierarchy of token buckets.
@@ -147,6 +150,7 @@ macro_rules! kinds {
             pub fn seed(&self) -> SeedUse {
                 match self {
                     Self::Netem(netem) => netem.seed.map_or(SeedUse::Drawn, SeedUse::Named),
+                    Self::Sfq(_) => SeedUse::Drawn,
                     _ => SeedUse::None,
                 }
             }

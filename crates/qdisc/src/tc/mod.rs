@@ -28,7 +28,7 @@ mod json;
 mod kinds;
 mod line;
 mod mq;
-mod number;
+pub(crate) mod number;
 mod parent;
 mod property;
 pub(crate) mod scalar;
@@ -56,7 +56,9 @@ pub use crate::netem::options::{
     DistributionName, Ecn, LinkRate, NetemOptions, SlotTiming, TypedChance, TypedDelay, TypedLoss, TypedSlot,
 };
 pub use crate::prio::tc::{PrioBands, PrioOptions};
+pub use crate::red::typed::MarkProbability;
 pub use crate::refusal::TcRefusal;
+pub use crate::sfq::tc::{SfqHardDrop, SfqHeadDrop, SfqMarks, SfqOptions};
 pub use crate::tbf::tc::TbfOptions;
 pub use burst::Burst;
 pub use command::{ClassCommand, Command, Estimation, QdiscCommand, ShowCommand, TcObject, TcVerb};

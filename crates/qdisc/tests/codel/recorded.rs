@@ -1,86 +1,25 @@
 //! `codel` and `fq_codel` against recordings of a real kernel: the same packets are dropped and marked.
 
+#[path = "../common/recorded.rs"]
+mod player;
+
 use crate::Datagram;
+use player::BYTES;
 use quietcore_core::Nanos;
-use quietcore_qdisc::{
-    Codel, CodelLaw, CodelSettings, Dequeued, FqCodel, FqCodelSettings, InnerQdisc, Qdisc, Rate, Tbf,
-    TbfLimit, TbfSettings,
-};
+use quietcore_qdisc::{Codel, CodelLaw, CodelSettings, FqCodel, FqCodelSettings, Qdisc};
 
 const RECORDED: &str = include_str!("../recorded/codel-linux-6.12.txt");
-const BYTES: u32 = 1_042;
-/// Microseconds from the program's send to the discipline, about.
-const WAY: u64 = 10;
-/// Microseconds by which the recorded machine's watchdog was late, about.
-const LATE: u64 = 20;
 
-/// What became of a packet, and when it was sent, in microseconds.
-#[derive(Clone, Copy, Debug)]
-struct Recorded {
-    sent: u64,
-    /// When it left, and whether marked; nothing if it was dropped.
-    left: Option<(u64, bool)>,
-    is_known: bool,
-}
-
-fn section(name: &str) -> Vec<Recorded> {
-    let begin = RECORDED.find(&format!("= {name}\n")).expect("it is recorded");
-    let lines = RECORDED[begin..].lines().skip(1).take_while(|line| !line.starts_with('='));
-    let mut now = 0;
-    let packet = |word: &str| {
-        let (gap, delay) = word.split_once('/').expect("a packet");
-        now += gap.parse::<u64>().expect("microseconds");
-        let is_marked = delay.ends_with('c');
-        let delay = delay.trim_end_matches('c').parse::<u64>().ok();
-        let left = delay.map(|delay| (now + delay, is_marked));
-        Recorded { sent: now, left, is_known: !word.ends_with('?') }
-    };
-    lines.flat_map(str::split_whitespace).map(packet).collect()
-}
-
-/// Plays the same sends to the discipline inside of the same bucket: how many packets have another fate than
-/// in the recording, and how many were dropped or marked there.
+/// How many packets have another fate than in the recording, and how many were dropped or marked there;
+/// flows are of these classes.
 fn differences(name: &str, classes: &[u16], inside: impl Qdisc<Datagram> + 'static) -> (usize, usize) {
-    let recorded = section(name);
-    let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
-    let settings = TbfSettings::new(rate, 3_000, TbfLimit::Bytes(10_000_000));
-    let bucket = Tbf::new(settings, Nanos(0)).expect("they go together");
-    let mut bucket = bucket.with_inner(InnerQdisc::new(inside));
-    let mut fates: Vec<Option<(u64, bool)>> = vec![None; recorded.len()];
-    let start = 1_000_000_000;
-    let mut run = |bucket: &mut Tbf<Datagram>, from: Nanos, until: Nanos| {
-        let mut now = from;
-        loop {
-            match bucket.dequeue(now) {
-                Dequeued::Packet(packet) => {
-                    let left = (now.0 - start) / 1_000;
-                    fates[packet.number as usize] = Some((left, packet.marks > 0));
-                }
-                Dequeued::Throttled(next) if next.0 + LATE * 1_000 <= until.0 => {
-                    now = Nanos(next.0 + LATE * 1_000);
-                }
-                _ => return,
-            }
-        }
-    };
-    for (number, packet) in (0_u32..).zip(&recorded) {
-        let now = Nanos(start + (packet.sent + WAY) * 1_000);
+    let markable = name.starts_with("codel ecn");
+    let packet = |number: u32| {
         let class = classes[number as usize % classes.len()];
-        let markable = name.starts_with("codel ecn");
-        let datagram = Datagram { number, class, bytes: BYTES, markable, ..Datagram::default() };
-        let _ = bucket.enqueue(now, datagram);
-        let next = recorded.get(number as usize + 1).map_or(u64::MAX / 2, |next| next.sent + WAY);
-        run(&mut bucket, now, Nanos(start.saturating_add(next.saturating_mul(1_000))));
-    }
-    let known = || recorded.iter().zip(&fates).filter(|(recorded, _)| recorded.is_known);
-    let is_other = |(recorded, fate): &(&Recorded, &Option<(u64, bool)>)| match (recorded.left, fate) {
-        (Some((left, is_marked)), Some((ours, marked))) => {
-            is_marked != *marked || left.abs_diff(*ours) > 3_000
-        }
-        (left, fate) => left.is_some() != fate.is_some(),
+        Datagram { number, class, bytes: BYTES, markable, ..Datagram::default() }
     };
-    let signals = known().filter(|(recorded, _)| recorded.left.is_none_or(|(_, is_marked)| is_marked));
-    (known().filter(is_other).count(), signals.count())
+    let fate = |packet: &Datagram| (packet.number, packet.marks > 0);
+    player::differences((RECORDED, name), packet, fate, inside)
 }
 
 /// Goal: a real kernel drops and marks what ours does, and lets packets go at the same time. Method: its
