@@ -80,7 +80,7 @@ pub use packet::Packet;
 pub use prio::{Prio, PrioError, PrioSettings};
 pub use qdisc::{DelayTimer, Dequeued, Enqueued, Qdisc};
 pub use rate::{LinkLayer, Rate};
-pub use red::{IdleDamping, RedCurve};
+pub use red::{IdleDamping, Red, RedCurve, RedError, RedSettings, RedStatistics};
 pub use sfq::{Sfq, SfqError, SfqRed, SfqSettings, SfqStatistics};
 pub use statistics::Statistics;
 pub use tbf::{Tbf, TbfError, TbfLimit, TbfPeak, TbfSettings};

@@ -6,8 +6,9 @@ use common::{Parcel, id, rate};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
     ClassId, Codel, CodelLaw, CodelSettings, Dequeued, Distribution, Fifo, FifoLimit, Fq, FqCodel,
-    FqCodelSettings, FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, InnerQdisc, Netem, NetemDelay,
-    NetemSettings, Packet, Probability, Qdisc, ServiceCurve, Sfq, SfqSettings, Tbf, TbfLimit, TbfSettings,
+    FqCodelSettings, FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, IdleDamping, InnerQdisc, Netem,
+    NetemDelay, NetemSettings, Packet, Probability, Qdisc, Red, RedCurve, RedSettings, ServiceCurve, Sfq,
+    SfqSettings, Tbf, TbfLimit, TbfSettings,
 };
 use quietcore_testing::{CountingAllocator, allocations};
 
@@ -133,6 +134,14 @@ fn no_packet_of_a_controlled_queue_allocates() {
     let mut sfq = Sfq::new(settings, move || numbers.draw(), Nanos(1 << 40)).expect("they go together");
     assert_eq!(pass(&mut sfq, 300), 0);
     assert!(sfq.statistics().dropped > 1_000, "{:?}", sfq.statistics());
+    let idle = IdleDamping::new(4, 1_000, 1_250_000).expect("a usual link");
+    let curve = RedCurve { min: 50_000, max: 150_000, weight_log: 4, probability: 1 << 28, idle };
+    let (ecn, harddrop, nodrop, adaptive) = (false, false, false, true);
+    let settings = RedSettings { limit: 1_000_000, curve, ecn, harddrop, nodrop, adaptive };
+    let mut numbers = Numbers(79);
+    let mut red = Red::new(settings, move || numbers.draw(), Nanos(1 << 40)).expect("they go together");
+    assert_eq!(pass(&mut red, 150), 0);
+    assert!(red.statistics().dropped > 1_000, "{:?}", red.statistics());
 }
 
 /// Goal: the same for classes that borrow, wait for their ceil, and share. Method: as above, 40 classes.

@@ -127,4 +127,28 @@ pub(super) const CONTROLLED_QUEUES: &[Mutant] = &[
         wrong: "if self.bytes > max << curve.weight_log {",
         killers: CONTROLLED,
     },
+    Mutant {
+        name: "red-empty-queue-remembers",
+        rule: "an empty queue's average falls",
+        file: AVERAGE,
+        right: "return average >> halves;",
+        wrong: "return average >> 1;",
+        killers: CONTROLLED,
+    },
+    Mutant {
+        name: "red-adapts-to-the-limits",
+        rule: "the probability follows the middle fifth between the limits",
+        file: AVERAGE,
+        right: "u64::from(curve.min) + 3 * fifth);",
+        wrong: "u64::from(curve.min) + 4 * fifth);",
+        killers: CONTROLLED,
+    },
+    Mutant {
+        name: "red-marks-in-spite-of-harddrop",
+        rule: "with harddrop packets above the upper limit are dropped",
+        file: "crates/qdisc/src/red/mod.rs",
+        right: "RedVerdict::Forced => ecn && !harddrop,",
+        wrong: "RedVerdict::Forced => ecn,",
+        killers: CONTROLLED,
+    },
 ];

@@ -4,7 +4,6 @@
 pub(crate) const ABSENT: &[&str] = &[
     "ingress",
     "clsact",
-    " red ",
     "cake",
     "pfifo_fast",
     "noqueue",

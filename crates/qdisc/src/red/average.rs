@@ -16,6 +16,8 @@ use quietcore_core::Nanos;
 const STEPS: usize = 256;
 /// An average that is halved more often is nothing.
 const HALVES_MAX: u32 = 31;
+/// One of a hundred, of 2^32.
+const PERCENT: u32 = 42_949_673;
 
 /// How an average falls while its queue is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,9 +124,26 @@ impl RedAverage {
     }
 
     /// Its queue is empty, from `now` on or for longer.
-    #[expect(dead_code, reason = "flows of sfq begin anew")]
     pub(crate) fn rest(&mut self, now: Nanos) {
         self.idle_since.get_or_insert(now);
+    }
+
+    /// The average, as it has fallen by `now`.
+    fn fallen(&self, curve: &RedCurve, now: Nanos) -> u64 {
+        self.idle_since.map_or(self.bytes, |since| curve.idle.after(self.bytes, now.since(since)))
+    }
+
+    /// Lets the probability follow the average of `now`: towards the middle fifth between the limits.
+    pub(crate) fn adapt(&self, curve: &mut RedCurve, now: Nanos) {
+        let average = self.fallen(curve, now) >> curve.weight_log;
+        let fifth = curve.span() / 5;
+        let (low, high) = (u64::from(curve.min) + 2 * fifth, u64::from(curve.min) + 3 * fifth);
+        let probability = curve.probability;
+        if average > high && probability <= 50 * PERCENT {
+            curve.probability += (probability / 4).min(PERCENT);
+        } else if average < low && probability >= PERCENT {
+            curve.probability = probability / 10 * 9;
+        }
     }
 
     /// A packet comes to a queue of `backlog` bytes.
@@ -135,10 +154,12 @@ impl RedAverage {
         backlog: u64,
         random: &mut impl FnMut() -> u32,
     ) -> RedVerdict {
-        self.bytes = match self.idle_since.take() {
-            Some(since) => curve.idle.after(self.bytes, now.since(since)),
-            None => self.bytes - (self.bytes >> curve.weight_log) + backlog,
+        self.bytes = if self.idle_since.is_some() {
+            self.fallen(curve, now)
+        } else {
+            self.bytes - (self.bytes >> curve.weight_log) + backlog
         };
+        self.idle_since = None;
         let (min, max) = (u64::from(curve.min), u64::from(curve.max));
         if self.bytes < min << curve.weight_log {
             self.since_mark = None;

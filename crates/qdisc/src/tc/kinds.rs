@@ -15,6 +15,7 @@ use crate::htb::tc::{HtbClassOptions, HtbOptions};
 use crate::kind::{ClassKind, QdiscContext, QdiscKind, SeedUse, known, known_mut};
 use crate::netem::options::NetemOptions;
 use crate::prio::tc::PrioOptions;
+use crate::red::tc::RedOptions;
 use crate::refusal::TcRefusal;
 use crate::sfq::tc::SfqOptions;
 use crate::tbf::tc::TbfOptions;
@@ -51,6 +52,8 @@ kinds! {
         FqCodel(FqCodelOptions),
         /// Flows that are spread over buckets.
         Sfq(SfqOptions),
+        /// Random early detection.
+        Red(RedOptions),
     }
     classes {
         /// Of a hierarchy of token buckets.
@@ -150,7 +153,7 @@ macro_rules! kinds {
             pub fn seed(&self) -> SeedUse {
                 match self {
                     Self::Netem(netem) => netem.seed.map_or(SeedUse::Drawn, SeedUse::Named),
-                    Self::Sfq(_) => SeedUse::Drawn,
+                    Self::Sfq(_) | Self::Red(_) => SeedUse::Drawn,
                     _ => SeedUse::None,
                 }
             }

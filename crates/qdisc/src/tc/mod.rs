@@ -56,6 +56,7 @@ pub use crate::netem::options::{
     DistributionName, Ecn, LinkRate, NetemOptions, SlotTiming, TypedChance, TypedDelay, TypedLoss, TypedSlot,
 };
 pub use crate::prio::tc::{PrioBands, PrioOptions};
+pub use crate::red::tc::{RedAdaptive, RedHardDrop, RedMarks, RedNoDrop, RedOptions};
 pub use crate::red::typed::MarkProbability;
 pub use crate::refusal::TcRefusal;
 pub use crate::sfq::tc::{SfqHardDrop, SfqHeadDrop, SfqMarks, SfqOptions};

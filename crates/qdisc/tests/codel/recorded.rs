@@ -19,7 +19,8 @@ fn differences(name: &str, classes: &[u16], inside: impl Qdisc<Datagram> + 'stat
         Datagram { number, class, bytes: BYTES, markable, ..Datagram::default() }
     };
     let fate = |packet: &Datagram| (packet.number, packet.marks > 0);
-    player::differences((RECORDED, name), packet, fate, inside)
+    let (other, signals, _) = player::differences((RECORDED, name), packet, fate, inside);
+    (other, signals)
 }
 
 /// Goal: a real kernel drops and marks what ours does, and lets packets go at the same time. Method: its

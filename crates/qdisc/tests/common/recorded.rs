@@ -36,14 +36,14 @@ fn section(file: &str, name: &str) -> Vec<Recorded> {
 }
 
 /// Plays the sends of a section of a file to the discipline inside of the recorded bucket: how many packets
-/// have another fate than in the recording, and how many were dropped or marked there. `packet` makes a
-/// packet of its number, `fate` says its number and whether it is marked.
+/// have another fate than in the recording, and how many were dropped or marked there, and here. `packet`
+/// makes a packet of its number, `fate` says its number and whether it is marked.
 pub(crate) fn differences<P: Packet + core::fmt::Debug + Send>(
     (file, name): (&str, &str),
     packet: impl Fn(u32) -> P,
     fate: impl Fn(&P) -> (u32, bool),
     inside: impl Qdisc<P> + 'static,
-) -> (usize, usize) {
+) -> (usize, usize, usize) {
     let recorded = section(file, name);
     let rate = Rate::bytes_per_second(1_000_000).expect("not 0");
     let settings = TbfSettings::new(rate, 3_000, TbfLimit::Bytes(10_000_000));
@@ -80,5 +80,6 @@ pub(crate) fn differences<P: Packet + core::fmt::Debug + Send>(
         (left, fate) => left.is_some() != fate.is_some(),
     };
     let signals = known().filter(|(recorded, _)| recorded.left.is_none_or(|(_, is_marked)| is_marked));
-    (known().filter(is_other).count(), signals.count())
+    let ours = known().filter(|(_, fate)| fate.is_none_or(|(_, is_marked)| is_marked));
+    (known().filter(is_other).count(), signals.count(), ours.count())
 }

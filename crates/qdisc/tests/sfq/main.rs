@@ -423,9 +423,9 @@ fn a_kernel_drops_the_same_packets() {
     let last = sfq(settings.clone());
     let first = sfq(SfqSettings { headdrop: true, quantum: 3_000, ..settings });
     // What comes and goes in the same microseconds makes up for a packet of the limit now and then.
-    let (other, drops) = differences((RECORDED, "sfq limit 40 depth 20, 3 flows"), datagram, fate, last);
+    let (other, drops, _) = differences((RECORDED, "sfq limit 40 depth 20, 3 flows"), datagram, fate, last);
     assert!(other <= 12 && drops == 154, "{other} others, {drops} drops");
     let name = "sfq limit 40 depth 20 headdrop quantum 3000, 3 flows";
-    let (other, drops) = differences((RECORDED, name), datagram, fate, first);
+    let (other, drops, _) = differences((RECORDED, name), datagram, fate, first);
     assert!(other <= 16 && drops == 155, "{other} others, {drops} drops");
 }
