@@ -180,7 +180,7 @@ impl Suite {
             }
             Self::DisciplineUnits => of("quietcore-qdisc", "--lib", "", "crates/qdisc/src"),
             Self::DeviceUnits => of("quietcore-net", "--lib", "", "crates/net/src"),
-            Self::StreamUnits => of("quietcore-net", "--lib --features stream", "", "crates/net/src/stream"),
+            Self::StreamUnits => of("quietcore-net", "--lib --features stream", "", "crates/net/src"),
             Self::CommandUnits => of("quietcore-cli", "--bin quietcore", "", "crates/cli/src"),
             Self::Devices => of("quietcore-net", "--test net", "", "crates/net/tests/net.rs"),
             Self::Figures => of("quietcore-explain", "--test figures", "", "crates/explain/tests/figures"),
