@@ -8,7 +8,7 @@ use super::queue::{DeviceQueue, QueuePlace, Sharing};
 use super::statistics::QueueStatistics;
 use core::fmt::{self, Debug};
 use quietcore_live::{CpuId, CpuSet, Machine};
-use quietcore_qdisc::{Enqueued, Fifo, FifoLimit, Packet, Qdisc};
+use quietcore_qdisc::{Enqueued, Fifo, FifoLimit, Packet, PacketOrigin, Qdisc};
 use std::sync::Arc;
 
 /// A device with transmit queues. Dropped, it sends nothing any more; what it holds is dropped.
@@ -20,6 +20,7 @@ pub struct Device<P> {
     /// By index of the CPU: its queues.
     of_cpu: Vec<Vec<usize>>,
     losses_ahead: Option<Arc<SystemLosses>>,
+    origin: PacketOrigin,
 }
 
 impl<P> Debug for Device<P> {
@@ -40,7 +41,7 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         options: DeviceOptions,
         driver: impl Driver<P>,
     ) -> Result<Self, DeviceError> {
-        let DeviceOptions { queues: count, map, watchdog: stays, memory_max, losses_ahead } = options;
+        let DeviceOptions { queues: count, map, watchdog: stays, memory_max, losses_ahead, origin } = options;
         let lanes = machine.lanes();
         if count == 0 {
             return Err(DeviceError::NoQueues);
@@ -71,7 +72,13 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
             queue
         };
         let queues = homes.into_iter().enumerate().map(queue).collect();
-        Ok(Self { machine, queues, of_cpu, losses_ahead })
+        Ok(Self { machine, queues, of_cpu, losses_ahead, origin })
+    }
+
+    /// Where its packets come from.
+    #[must_use]
+    pub const fn origin(&self) -> PacketOrigin {
+        self.origin
     }
 
     /// How many queues it has.

@@ -3,6 +3,7 @@
 use super::losses::SystemLosses;
 use core::fmt;
 use quietcore_live::CpuSet;
+use quietcore_qdisc::PacketOrigin;
 use std::sync::Arc;
 
 /// Whether a queue's watchdog stays with the CPU that arms it.
@@ -26,13 +27,21 @@ pub struct DeviceOptions {
     pub(super) watchdog: Watchdog,
     pub(super) memory_max: u64,
     pub(super) losses_ahead: Option<Arc<SystemLosses>>,
+    pub(super) origin: PacketOrigin,
 }
 
 impl DeviceOptions {
     /// A device with so many transmit queues, dealt out to the lanes in turns.
     #[must_use]
     pub const fn new(queues: usize) -> Self {
-        Self { queues, map: None, watchdog: Watchdog::Pinned, memory_max: MEMORY_MAX, losses_ahead: None }
+        Self {
+            queues,
+            map: None,
+            watchdog: Watchdog::Pinned,
+            memory_max: MEMORY_MAX,
+            losses_ahead: None,
+            origin: PacketOrigin::Program,
+        }
     }
 
     /// XPS: the CPUs of each queue, as in the files `xps_cpus`. A CPU of several queues sends through the one
@@ -55,6 +64,15 @@ impl DeviceOptions {
     #[must_use]
     pub const fn memory_max(mut self, bytes: u64) -> Self {
         self.memory_max = bytes;
+        self
+    }
+
+    /// Where its packets come from: lines of `tc` whose options rest on what those cannot tell are refused.
+    /// Default: from the program. A [`Relay`](crate::Relay)'s devices and those of TUN interfaces have
+    /// [`PacketOrigin::Bytes`].
+    #[must_use]
+    pub const fn origin(mut self, origin: PacketOrigin) -> Self {
+        self.origin = origin;
         self
     }
 

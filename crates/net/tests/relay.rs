@@ -452,6 +452,25 @@ fn ways_belong_to_the_first_lanes() {
     }
 }
 
+/// Goal: what rests on what datagrams do not tell is refused on a relay, with the reason. Method: `fq` with a
+/// horizon, which devices of packets of the program itself take; what needs nothing of them, which is taken.
+#[test]
+fn what_datagrams_do_not_tell_is_refused() {
+    let (network, machine) = start();
+    let bench = Bench::new(&(network, machine));
+    let control = Control::new(machine, 1);
+    control.add_device("a", Arc::clone(bench.relay.device(RelaySide::A))).expect("the first of its name");
+    let refused = control.execute_line("tc qdisc add dev a root fq horizon 50ms").expect_err("no SCM_TXTIME");
+    assert_eq!(refused.exit_code(), 2);
+    let said = refused.to_string();
+    assert!(said.starts_with("fq: `horizon 50ms` cannot be: packets do not tell here when"), "{said}");
+    control.execute_line("tc qdisc add dev a root fq maxrate 8mbit").expect("it needs no word of a packet");
+    let changed = control.execute_line("tc qdisc change dev a root fq horizon_cap").expect_err("the same");
+    assert!(changed.to_string().starts_with("fq: `horizon_cap` cannot be:"), "{changed}");
+    drop(bench);
+    machine.shutdown();
+}
+
 /// Goal: under overload every datagram is counted: what the relay did not receive the system lost ahead of
 /// it, and says so. Method: more datagrams than are read meanwhile, until the sums are equal.
 #[test]

@@ -5,14 +5,26 @@
 
 use crate::classful::{Classful, TcDescription};
 use crate::refusal::TcRefusal;
-use crate::{ClassId, Packet};
+use crate::{ClassId, Distribution, Packet};
 use alloc::boxed::Box;
+use alloc::string::String;
 use core::any::Any;
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
 /// Random numbers.
 pub type RandomWords = Box<dyn FnMut() -> u32 + Send>;
+
+/// Where a device's packets come from, which decides what can be known of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketOrigin {
+    /// From the program itself: they tell all that [`Packet`] asks for.
+    #[default]
+    Program,
+    /// From a TUN interface or a socket, as bytes. What a sender asked its own kernel for stays there: when a
+    /// packet is to leave (`SCM_TXTIME`), the rate of its socket (`SO_MAX_PACING_RATE`), its socket's priority.
+    Bytes,
+}
 
 /// What a discipline is told besides what was typed.
 #[derive(Clone, Copy, Debug)]
@@ -25,11 +37,18 @@ pub struct QdiscContext {
     pub seed: u64,
     /// The random numbers of a seed; by default, of every seed the same few.
     pub random: fn(u64) -> RandomWords,
+    /// The table of delays that a word behind `distribution` names, if none of netem's own has that name, or
+    /// why there is none; by default there is none.
+    pub distribution: fn(&str) -> Result<Distribution, String>,
+    /// Options that rest on what packets cannot tell are refused; by default they tell all.
+    pub origin: PacketOrigin,
 }
 
 impl Default for QdiscContext {
     fn default() -> Self {
-        Self { handle: 1, now: Nanos(0), seed: 0, random: |_| Box::new(|| 4) }
+        let distribution = |_: &str| Err("no table has that name".into());
+        let origin = PacketOrigin::Program;
+        Self { handle: 1, now: Nanos(0), seed: 0, random: |_| Box::new(|| 4), distribution, origin }
     }
 }
 

@@ -64,7 +64,7 @@ pub use child::InnerQdisc;
 pub use class::ClassId;
 pub use classful::{ClassListing, Classful};
 pub use codel::{CeSelector, Codel, CodelLaw, CodelSettings, CodelStatistics};
-pub use distribution::{Distribution, DistributionError};
+pub use distribution::{Distribution, DistributionError, DistributionTextError};
 pub use estimator::{Estimator, EstimatorError};
 pub use fifo::{Fifo, FifoLimit};
 pub use fq::{Fq, FqError, FqSettings, FqStatistics, Horizon};
@@ -72,6 +72,7 @@ pub use fq_codel::{FqCodel, FqCodelError, FqCodelFlow, FqCodelSettings, FqCodelS
 pub use hfsc::{CurveError, Hfsc, HfscClass, HfscError, HfscStatistics, ServiceCurve};
 pub use htb::{Htb, HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
 pub use ip::{IpHeader, IpPacket};
+pub use kind::PacketOrigin;
 pub use netem::{
     Chance, Netem, NetemDelay, NetemError, NetemLoss, NetemRate, NetemSettings, NetemSlot, OnLoss,
     Probability, SlotSpacing,

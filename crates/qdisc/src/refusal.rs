@@ -34,6 +34,13 @@ pub enum TcRefusal {
         /// The options'.
         named: &'static str,
     },
+    /// No table of delays can be had by that name.
+    NoDistribution {
+        /// The word behind `distribution`.
+        name: String,
+        /// Why, with the file that is meant, or where one was looked for.
+        why: String,
+    },
     /// There is no such class.
     UnknownClass(ClassId),
     /// There is such a class.
@@ -76,6 +83,12 @@ impl fmt::Display for TcRefusal {
             Self::OtherKind { found, named } => write!(
                 out,
                 "Invalid qdisc name: it is {found} and cannot become {named}; `del` it, or give another handle"
+            ),
+            // Quoted and escaped: it may be anything that fits into a line.
+            Self::NoDistribution { name, why } => write!(
+                out,
+                "netem: no distribution data for {name:?}: {why}; there are uniform, normal, pareto, paretonormal, \
+                 and files of numbers"
             ),
             Self::UnknownClass(class) => write!(out, "Specified class {class} not found"),
             Self::ClassExists(class) => {

@@ -233,9 +233,9 @@ qd add dev eth0 root netem delay 6ms distribution normal limit 4
                                      ^^^^^^^^^^^^
 `distribution` needs `delay` with a jitter
 
-qd add dev eth0 root netem delay 6ms 1ms distribution gauss
-                                                      ^^^^^
-`gauss` is not a distribution; allowed: uniform, normal, pareto, paretonormal
+qd add dev eth0 root netem delay 6ms 1ms distribution
+                                                      ^
+the value of `distribution` is missing; allowed: uniform, normal, pareto, paretonormal, experimental, FILE.dist
 
 qd add dev eth0 root netem reorder 25%
                            ^^^^^^^

@@ -206,6 +206,10 @@ fn netem_rates_and_slots() {
     ] {
         assert_eq!(netem(line).slot, Some(TypedSlot { timing, packets, bytes }), "{line}");
     }
+    for (word, expected) in [("experimental", "experimental"), ("./a.dist", "./a.dist")] {
+        let named = netem(&format!("delay 5ms 1ms distribution {word}")).distribution;
+        assert_eq!(named, Some(DistributionName::Table(expected.into())));
+    }
     let both = netem("delay 5ms 1ms slot 1ms distribution pareto");
     let (slot, distribution) = (both.slot.map(|slot| slot.timing), both.distribution);
     assert_eq!((slot, distribution), (Some(between(MS, None)), Some(DistributionName::Pareto)));

@@ -85,7 +85,7 @@ impl TcControlError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Line(error) => error.exit_code(),
-            Self::UnknownDevice { .. } => 1,
+            Self::UnknownDevice { .. } | Self::Refused(TcRefusal::NoDistribution { .. }) => 1,
             _ => 2,
         }
     }

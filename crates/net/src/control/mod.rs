@@ -26,6 +26,7 @@
 //! what a line is given twice is refused, where `tc` takes the last.
 
 mod classes;
+mod distributions;
 mod error;
 mod estimates;
 mod filter;
@@ -48,8 +49,8 @@ pub use report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, Ra
 use super::device::Device;
 use core::fmt::{self, Debug};
 use quietcore_live::Machine;
-use quietcore_qdisc::Packet;
 use quietcore_qdisc::tc::{self, Command};
+use quietcore_qdisc::{Distribution, Packet};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 use state::{ControlShared, ControlState, FIRST_HANDLE};
@@ -102,9 +103,22 @@ impl<P: Packet + Debug + Send> Control<P> {
     #[must_use]
     pub fn new(machine: &'static Machine, seed: u64) -> Self {
         let seeds = ChaCha8Rng::seed_from_u64(seed);
-        let state = ControlState { devices: BTreeMap::new(), next_handle: FIRST_HANDLE, made: 0, seeds };
+        let state = ControlState {
+            devices: BTreeMap::new(),
+            next_handle: FIRST_HANDLE,
+            made: 0,
+            seeds,
+            find_distribution: distributions::distribution,
+        };
         let (state, sampler) = (Mutex::new(state), OnceLock::new());
         Self { shared: Arc::new(ControlShared { machine, state, sampler }) }
+    }
+
+    /// From now on a word behind netem's `distribution` that is none of its own names what `find` finds, which
+    /// says why if it finds nothing. To begin with that are the files `*.dist` that `tc` reads: in the folder
+    /// that `TC_LIB_DIR` names, or else in the system's.
+    pub fn find_distributions(&self, find: fn(&str) -> Result<Distribution, String>) {
+        self.shared.state().find_distribution = find;
     }
 
     /// From now on lines can name `device`, as `name`: it begins with `mq 0:` and fifos; what it held is

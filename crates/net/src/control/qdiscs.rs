@@ -48,6 +48,7 @@ enum Operation {
 
 impl<P: Packet + Debug + Send> ControlState<P> {
     pub(super) fn qdisc(&mut self, command: &QdiscCommand, now: Nanos) -> Result<(), TcControlError> {
+        let distribution = self.find_distribution;
         self.entry(&command.device)?;
         if command.verb == TcVerb::Delete {
             return self.delete_qdisc(command, now);
@@ -59,8 +60,10 @@ impl<P: Packet + Debug + Send> ControlState<P> {
         let entry = self.entry(&command.device)?;
         let (spot, operation) = entry.operation(command, options)?;
         let estimate = estimate(command.est, now)?;
+        let origin = entry.device.origin();
+        let context = QdiscContext { handle: 0, now, seed: 0, random, distribution, origin };
         match operation {
-            Operation::Change(occupant) => entry.change_qdisc(occupant, options, estimate, now),
+            Operation::Change(occupant) => entry.change_qdisc(occupant, options, estimate, &context),
             Operation::Create => {
                 let before = (self.next_handle, self.seeds.clone());
                 let handle = match handle_of(command) {
@@ -76,7 +79,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
                 };
                 let origin = Origin { estimate, birth, named_parent };
                 let entry = self.entry(&command.device)?;
-                let context = QdiscContext { handle, now, seed, random };
+                let context = QdiscContext { handle, seed, ..context };
                 let made = entry.create(spot, options, origin, &context);
                 if made.is_err() {
                     (self.next_handle, self.seeds) = before;
@@ -229,7 +232,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         occupant: Occupant,
         options: &QdiscOptions,
         estimate: Option<Estimate>,
-        now: Nanos,
+        context: &QdiscContext,
     ) -> Result<(), TcControlError> {
         if options.kind() != occupant.kind {
             return Err(TcControlError::other_kind(occupant.kind, options.kind()));
@@ -240,8 +243,8 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
             *before = estimate.or(before.take());
             return Ok(());
         }
-        self.change(occupant.handle, now, |node| {
-            let context = QdiscContext { handle: node.handle, now, seed: node.seed, random };
+        self.change(occupant.handle, context.now, |node| {
+            let context = QdiscContext { handle: node.handle, seed: node.seed, ..*context };
             let changed = options.clone().change(&node.options, &mut *node.body, &context);
             node.options = changed.map_err(|refusal| node.refused(refusal))?;
             if let SeedUse::Named(seed) = options.seed() {

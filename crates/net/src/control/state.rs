@@ -4,6 +4,7 @@ use super::TcControlError;
 use super::tree::DeviceEntry;
 use quietcore_live::Machine;
 use quietcore_live::TimerHandle;
+use quietcore_qdisc::Distribution;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -27,6 +28,8 @@ pub(super) struct ControlState<P> {
     /// Disciplines that were made.
     pub(super) made: u64,
     pub(super) seeds: ChaCha8Rng,
+    /// How tables of delays are found by name.
+    pub(super) find_distribution: fn(&str) -> Result<Distribution, String>,
 }
 
 impl<P> ControlShared<P> {

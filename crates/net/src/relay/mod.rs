@@ -37,7 +37,7 @@ use core::fmt;
 use poller::Strangers;
 use port::{Counts, EntryReceiver, PeerEntry, PeerExit, Port};
 use quietcore_live::Machine;
-use quietcore_qdisc::IpPacket;
+use quietcore_qdisc::{IpPacket, PacketOrigin};
 use rustix::event::epoll::{self, CreateFlags};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -139,7 +139,7 @@ impl Relay {
         let lanes = || machine.lanes().iter().cycle();
         let device = |from: usize, to: usize| {
             let home = lanes().nth(from).into_iter().collect();
-            let queue = DeviceOptions::new(1).watchdog(options.watchdog);
+            let queue = DeviceOptions::new(1).watchdog(options.watchdog).origin(PacketOrigin::Bytes);
             let queue = options.memory_max.map_or(queue.clone(), |bytes| queue.memory_max(bytes));
             let losses = SystemLosses::of_socket(&ports[from].of_peer).ok().map(Arc::new);
             let queue = queue.losses_ahead(losses);

@@ -24,7 +24,7 @@ use crate::receive::Receiver;
 use crate::waiting::WaitingThread;
 use core::fmt;
 use quietcore_live::{CpuSet, Machine};
-use quietcore_qdisc::IpPacket;
+use quietcore_qdisc::{IpPacket, PacketOrigin};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -151,6 +151,7 @@ impl Parts<'_> {
         let exits = Arc::new(exits);
         let options = DeviceOptions::new(queues).transmit_map(transmit_map.clone()).watchdog(*watchdog);
         let options = options.memory_max(*memory_max).losses_ahead(sides[side].1.losses.clone());
+        let options = options.origin(PacketOrigin::Bytes);
         let device = Device::new(self.network, self.machine, options, TunDriver(Arc::clone(&exits)))?;
         Ok(Direction { name: sides[side].0.clone(), device: Arc::new(device), exits })
     }

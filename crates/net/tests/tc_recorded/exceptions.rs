@@ -18,7 +18,6 @@ pub(crate) const ABSENT: &[&str] = &[
     "ip tos",
     "ip6",
     "divisor",
-    "experimental",
     "monitor",
     "802.1q",
     "filter replace",
@@ -62,6 +61,8 @@ const fn different(line: &'static str, why: &'static str) -> Different {
     Different { line, why }
 }
 
+const UNIFORM: &str =
+    "tc-netem(8) names it, tc looks for a file of that name; here it is netem without a table";
 const NEWER: &str = "newer tc takes it, 6.1 does not know it";
 const TWICE: &str = "a value that is given twice is refused, tc takes the last one";
 const OWN: &str = "it is about the program, and says what this one is";
@@ -72,6 +73,7 @@ const ORDER: &str =
 
 pub(crate) const DIFFERENT: &[Different] = &[
     different("netem gap 5 delay 10ms", "the kernel reorders by a gap alone; tc cannot tell it that"),
+    different("distribution uniform", UNIFORM),
     different("netem delay 3ms seed 42", NEWER),
     different("netem delay 10ms delay 20ms", TWICE),
     different("fq priomap", NEWER),

@@ -8,8 +8,8 @@ mod recording;
 use exceptions::{ABSENT, DIFFERENT, FORMS};
 use quietcore_live::Machine;
 use quietcore_net::{Control, Device, DeviceOptions, Network};
-use quietcore_qdisc::IpPacket;
 use quietcore_qdisc::tc::{Command, JsonLayout, parse};
+use quietcore_qdisc::{Distribution, IpPacket};
 use recording::{OBJECTS, Recorded, STYLES, recordings};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,9 +17,16 @@ use std::sync::Arc;
 /// As many as the recorded devices had.
 const QUEUES: usize = 4;
 
+/// The files that iproute2 installed where the recordings were made; what is in them does not show.
+fn tables(name: &str) -> Result<Distribution, String> {
+    let table = Distribution::from_table(&[-8_192, 8_192]).map_err(|error| error.to_string());
+    if name == "experimental" { table } else { Err(format!("there is no file {name}.dist")) }
+}
+
 /// A device without a line, named as in the recordings.
 fn control(network: &Network, machine: &'static Machine, names: &[&str]) -> Control<IpPacket> {
     let control = Control::new(machine, 1);
+    control.find_distributions(tables);
     for name in names {
         let driver = |_: usize, _: IpPacket| Ok(());
         let device = Device::new(network, machine, DeviceOptions::new(QUEUES), driver).expect("a device");

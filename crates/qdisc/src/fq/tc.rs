@@ -5,7 +5,7 @@
 use super::{Fq, FqError, FqSettings, FqStatistics, Horizon};
 use crate::Packet;
 use crate::classful::{Classful, TcDescription};
-use crate::kind::{QdiscContext, QdiscKind};
+use crate::kind::{PacketOrigin, QdiscContext, QdiscKind};
 use crate::refusal::TcRefusal;
 use crate::tc::error::TcError;
 use crate::tc::scalar::Show;
@@ -13,7 +13,8 @@ use crate::tc::table::{Complete, OptionTable as _, options, switch};
 use crate::tc::units::{BitRate, Bytes};
 use crate::tc::value::OptionValue;
 use crate::tc::words::LineWords;
-use crate::tc::{TcProperties, TcValue};
+use crate::tc::{TcProperties, TcValue, time_text};
+use alloc::format;
 use alloc::string::ToString as _;
 use core::fmt::{self, Debug, Formatter};
 use quietcore_core::Nanos;
@@ -156,6 +157,36 @@ impl FqOptions {
     }
 }
 
+/// What bytes do not tell.
+const NO_DEPARTURE: &str = "packets do not tell here when they are to leave (SCM_TXTIME does not cross a TUN \
+                            interface or a socket)";
+const NO_PACING_RATE: &str = "senders do not tell here how fast they want to be (SO_MAX_PACING_RATE does not \
+                              cross a TUN interface or a socket)";
+
+impl FqOptions {
+    /// Refuses what would do nothing for packets of which only bytes are known; they are paced to `maxrate`.
+    fn check_origin(&self, maxrate: Option<BitRate>, origin: PacketOrigin) -> Result<(), TcRefusal> {
+        if origin == PacketOrigin::Program {
+            return Ok(());
+        }
+        let untold = match (self.horizon, self.beyond) {
+            (Some(horizon), _) => Some(format!("horizon {}", time_text(horizon))),
+            (None, Some(BeyondHorizon::Cap)) => Some("horizon_cap".into()),
+            (None, Some(BeyondHorizon::Drop)) => Some("horizon_drop".into()),
+            (None, None) => None,
+        };
+        if let Some(option) = untold {
+            let what = format!("fq: `{option}` cannot be: {NO_DEPARTURE}");
+            return Err(TcRefusal::NotPossible { what, remedy: "leave it out" });
+        }
+        if self.pacing == Some(Pacing::On) && maxrate.is_none() {
+            let what = format!("fq: `pacing` cannot be: {NO_PACING_RATE}");
+            return Err(TcRefusal::NotPossible { what, remedy: "name a `maxrate`, or leave it out" });
+        }
+        Ok(())
+    }
+}
+
 /// The power of 2 from which on there are as many as that; 0 stays.
 const fn whole_power(buckets: u32) -> u32 {
     match buckets.checked_next_power_of_two() {
@@ -178,11 +209,13 @@ fn refused(error: &FqError) -> TcRefusal {
 impl<P: Packet + Debug + Send> QdiscKind<P> for FqOptions {
     type Made = Fq<P>;
 
-    fn make(&self, _: &QdiscContext) -> Result<Fq<P>, TcRefusal> {
+    fn make(&self, context: &QdiscContext) -> Result<Fq<P>, TcRefusal> {
+        self.check_origin(self.maxrate, context.origin)?;
         Fq::new(self.told()).map_err(|error| refused(&error))
     }
 
-    fn change(self, queue: &mut Fq<P>, before: &Self, _: &QdiscContext) -> Result<Self, TcRefusal> {
+    fn change(self, queue: &mut Fq<P>, before: &Self, context: &QdiscContext) -> Result<Self, TcRefusal> {
+        self.check_origin(self.maxrate.or(before.maxrate), context.origin)?;
         // A change is of what it names.
         let merged = self.merged(before.clone());
         queue.change(merged.told()).map_err(|error| refused(&error))?;
@@ -257,12 +290,13 @@ fn shown(told: &FqSettings) -> TcProperties {
 
 #[cfg(test)]
 mod tests {
-    use super::{BeyondHorizon, BitRate, Bytes, Fq, FqOptions, FqStatistics, Pacing, Priomap, Weights};
-    use super::{figures, shown};
+    use super::{BeyondHorizon, BitRate, Bytes, Fq, FqOptions, FqStatistics, Pacing, PacketOrigin, Priomap};
+    use super::{TcRefusal, Weights, figures, shown};
     use crate::Qdisc as _;
     use crate::kind::{QdiscContext, QdiscKind as _};
     use crate::tc::TcStyle;
     use quietcore_core::Nanos;
+    use std::format;
     use std::string::ToString as _;
     use std::vec;
     use std::vec::Vec;
@@ -389,5 +423,40 @@ mod tests {
             let made = options.make(&QdiscContext::default()).map(|_: Fq<Vec<u8>>| ());
             assert_eq!(made.map_err(|refusal| refusal.to_string()), Err(refused.into()));
         }
+    }
+
+    /// Goal: where packets are bytes, what rests on what those do not tell is refused, with the reason; where
+    /// they tell it, it is taken, and so is what rests on nothing. Method: each option, made and as a change.
+    #[test]
+    fn what_bytes_do_not_tell() {
+        let none = FqOptions::default();
+        let paced = FqOptions { pacing: Some(Pacing::On), ..none.clone() };
+        let rate = FqOptions { maxrate: Some(BitRate(8_000_000)), ..none.clone() };
+        let all = QdiscContext::default();
+        let bytes = QdiscContext { origin: PacketOrigin::Bytes, ..all };
+        let made =
+            |options: &FqOptions, context: &QdiscContext| options.make(context).map(|_: Fq<Vec<u8>>| ());
+        let (late, rate_of) = ("SCM_TXTIME", "SO_MAX_PACING_RATE");
+        for (options, option, why) in [
+            (FqOptions { horizon: Some(Nanos(50_000_000)), ..none.clone() }, "horizon 50ms", late),
+            (FqOptions { beyond: Some(BeyondHorizon::Cap), ..none.clone() }, "horizon_cap", late),
+            (FqOptions { beyond: Some(BeyondHorizon::Drop), ..none.clone() }, "horizon_drop", late),
+            (paced.clone(), "pacing", rate_of),
+        ] {
+            let is_said = |said: Option<TcRefusal>| {
+                let said = said.map(|refusal| refusal.to_string()).unwrap_or_default();
+                said.starts_with(&format!("fq: `{option}` cannot be: ")) && said.contains(why)
+            };
+            assert!(is_said(made(&options, &bytes).err()), "{option}");
+            assert_eq!(made(&options, &all), Ok(()), "a program's packets tell it");
+            let mut queue: Fq<Vec<u8>> = none.make(&bytes).expect("it names nothing");
+            assert!(is_said(options.change(&mut queue, &none, &bytes).err()), "{option}");
+        }
+        let both = FqOptions { maxrate: rate.maxrate, ..paced.clone() };
+        assert_eq!((made(&both, &bytes), made(&rate, &bytes)), (Ok(()), Ok(())));
+        let mut queue: Fq<Vec<u8>> = rate.make(&bytes).expect("a rate for all");
+        assert_eq!(paced.change(&mut queue, &rate, &bytes), Ok(both), "it has its rate");
+        let unpaced = FqOptions { pacing: Some(Pacing::Off), ..none };
+        assert_eq!(made(&unpaced, &bytes), Ok(()));
     }
 }

@@ -195,6 +195,8 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
             || settings.reorder_share() < chances.reorder.draw(settings.reorder.correlation, random);
         if !is_delayed {
             self.since_reordered = 0;
+            // As the kernel counts them: as if they had been back at the front.
+            self.statistics.requeues += 1;
             self.overtaking.push_front(packet);
             return;
         }

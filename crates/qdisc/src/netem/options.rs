@@ -9,6 +9,7 @@ use crate::tc::table::{Complete, options, switch};
 use crate::tc::units::{BitRate, Bytes, Percent};
 use crate::tc::value::OptionValue;
 use crate::tc::words::LineWords;
+use alloc::boxed::Box;
 use core::fmt::{self, Formatter};
 use quietcore_core::Nanos;
 
@@ -103,7 +104,7 @@ impl OptionValue for TypedDelay {
 }
 
 /// The name of a distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DistributionName {
     /// Every value between the edges is as likely.
     Uniform,
@@ -113,19 +114,23 @@ pub enum DistributionName {
     Pareto,
     /// A quarter of it normal, the rest Pareto's.
     ParetoNormal,
+    /// A table that whoever carries the line out finds by that name: of a file, mostly.
+    Table(Box<str>),
 }
 
 impl DistributionName {
-    const ALL: [Self; 4] = [Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
+    /// Those that are no table of a file.
+    const OWN: [Self; 4] = [Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
 
     /// As it is typed.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub const fn name(&self) -> &str {
         match self {
             Self::Uniform => "uniform",
             Self::Normal => "normal",
             Self::Pareto => "pareto",
             Self::ParetoNormal => "paretonormal",
+            Self::Table(name) => name,
         }
     }
 }
@@ -137,11 +142,12 @@ impl Show for DistributionName {
 }
 
 impl Scalar for DistributionName {
-    const ALLOWED: &'static [&'static str] = &["uniform", "normal", "pareto", "paretonormal"];
+    const ALLOWED: &'static [&'static str] =
+        &["uniform", "normal", "pareto", "paretonormal", "experimental", "FILE.dist"];
 
     fn read(word: &str) -> Result<Self, TcProblem> {
-        let known = Self::ALL.into_iter().find(|known| known.name() == word);
-        known.ok_or(TcProblem::Malformed("a distribution"))
+        let known = Self::OWN.into_iter().find(|known| known.name() == word);
+        Ok(known.unwrap_or_else(|| Self::Table(word.into())))
     }
 }
 
@@ -267,7 +273,7 @@ impl OptionValue for LinkRate {
 }
 
 /// When slots open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SlotTiming {
     /// `MIN [MAX]`: so long behind the one before.
     Between {
@@ -288,7 +294,7 @@ pub enum SlotTiming {
 }
 
 /// `slot MIN [MAX] [packets N] [bytes N]`, or with a distribution instead of the times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedSlot {
     /// When they open.
     pub timing: SlotTiming,

@@ -23,6 +23,9 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use core::fmt::Debug;
 
+/// How a table is found by its name.
+type FindTable = fn(&str) -> Result<Distribution, String>;
+
 fn probability(percent: Percent) -> Probability {
     Probability::from_share(percent.share())
 }
@@ -38,13 +41,16 @@ fn chance(typed: Option<TypedChance>) -> Chance {
     })
 }
 
-fn table(distribution: DistributionName) -> Option<Distribution> {
-    match distribution {
-        DistributionName::Uniform => None,
-        DistributionName::Normal => Some(Distribution::normal()),
-        DistributionName::Pareto => Some(Distribution::pareto()),
-        DistributionName::ParetoNormal => Some(Distribution::paretonormal()),
-    }
+fn table(distribution: &DistributionName, find: FindTable) -> Result<Option<Distribution>, TcRefusal> {
+    Ok(Some(match distribution {
+        DistributionName::Uniform => return Ok(None),
+        DistributionName::Normal => Distribution::normal(),
+        DistributionName::Pareto => Distribution::pareto(),
+        DistributionName::ParetoNormal => Distribution::paretonormal(),
+        DistributionName::Table(name) => {
+            find(name).map_err(|why| TcRefusal::NoDistribution { name: name.to_string(), why })?
+        }
+    }))
 }
 
 /// What is not typed of a model follows from its first number, as `tc` has it.
@@ -70,18 +76,18 @@ fn loss(typed: Option<TypedLoss>) -> NetemLoss {
     }
 }
 
-fn slot(typed: TypedSlot) -> NetemSlot {
-    let spacing = match typed.timing {
-        SlotTiming::Between { min, max } => SlotSpacing::Between { min, max: max.unwrap_or(min) },
+fn slot(typed: &TypedSlot, find: FindTable) -> Result<NetemSlot, TcRefusal> {
+    let spacing = match &typed.timing {
+        SlotTiming::Between { min, max } => SlotSpacing::Between { min: *min, max: max.unwrap_or(*min) },
         SlotTiming::Distributed { distribution, delay, jitter } => SlotSpacing::Distributed(NetemDelay {
-            latency: delay,
-            jitter,
+            latency: *delay,
+            jitter: *jitter,
             correlation: Probability::NEVER,
-            distribution: table(distribution),
+            distribution: table(distribution, find)?,
         }),
     };
     let bytes = typed.bytes.map_or(0, |bytes| u64::from(bytes.0));
-    NetemSlot { spacing, packets: typed.packets.unwrap_or(0), bytes }
+    Ok(NetemSlot { spacing, packets: typed.packets.unwrap_or(0), bytes })
 }
 
 fn link_rate(typed: LinkRate) -> Result<NetemRate, TcRefusal> {
@@ -91,12 +97,13 @@ fn link_rate(typed: LinkRate) -> Result<NetemRate, TcRefusal> {
     Ok(NetemRate { bytes_per_second, overhead, cell, cell_overhead })
 }
 
-fn told(typed: &NetemOptions) -> Result<NetemSettings, TcRefusal> {
+fn told(typed: &NetemOptions, find: FindTable) -> Result<NetemSettings, TcRefusal> {
+    let distribution = typed.distribution.as_ref().map(|name| table(name, find)).transpose()?.flatten();
     let delay = typed.delay.map_or_else(NetemDelay::default, |delay| NetemDelay {
         latency: delay.time,
         jitter: delay.jitter.unwrap_or_default(),
         correlation: maybe(delay.correlation),
-        distribution: typed.distribution.and_then(table),
+        distribution,
     });
     Ok(NetemSettings {
         limit: typed.limit.unwrap_or(1000),
@@ -108,7 +115,7 @@ fn told(typed: &NetemOptions) -> Result<NetemSettings, TcRefusal> {
         reorder: chance(typed.reorder),
         gap: gap(typed),
         rate: typed.rate.map(link_rate).transpose()?.unwrap_or_default(),
-        slot: typed.slot.map(slot),
+        slot: typed.slot.as_ref().map(|typed| slot(typed, find)).transpose()?,
     })
 }
 
@@ -145,7 +152,8 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for NetemOptions {
 
     fn make(&self, context: &QdiscContext) -> Result<Self::Made, TcRefusal> {
         let random = (context.random)(self.seed.unwrap_or(context.seed));
-        Netem::new(told(self)?, random, context.now).map_err(|error| refused(self, &error))
+        Netem::new(told(self, context.distribution)?, random, context.now)
+            .map_err(|error| refused(self, &error))
     }
 
     /// As the kernel: what a line does not name is as it is without it, but for corruption, a rate, slots and
@@ -157,11 +165,18 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for NetemOptions {
         context: &QdiscContext,
     ) -> Result<Self, TcRefusal> {
         let kept = before.clone();
-        let (corrupt, rate, slot) =
-            (self.corrupt.or(kept.corrupt), self.rate.or(kept.rate), self.slot.or(kept.slot));
-        let distribution = self.distribution.or(kept.distribution);
-        let this = Self { corrupt, rate, slot, distribution, ..self };
-        queue.change(told(&this)?, context.now).map_err(|error| refused(&this, &error))?;
+        let mut this = Self { corrupt: self.corrupt.or(kept.corrupt), rate: self.rate.or(kept.rate), ..self };
+        let mut settings = told(&this, context.distribution)?;
+        // Tables that stay are not looked up again: their file may have gone, or be another.
+        if this.distribution.is_none() {
+            settings.delay.distribution.clone_from(&queue.settings().delay.distribution);
+            this.distribution = kept.distribution;
+        }
+        if this.slot.is_none() {
+            settings.slot.clone_from(&queue.settings().slot);
+            this.slot = kept.slot;
+        }
+        queue.change(settings, context.now).map_err(|error| refused(&this, &error))?;
         if let Some(seed) = this.seed {
             queue.set_random((context.random)(seed));
         }
@@ -181,12 +196,21 @@ impl<P: Packet + Debug + Send> QdiscKind<P> for NetemOptions {
 mod tests {
     use super::super::options::{Ecn, TypedDelay};
     use super::{
-        Chance, Distribution, DistributionName, LinkRate, NetemDelay, NetemLoss, NetemOptions, NetemRate,
-        NetemSettings, NetemSlot, OnLoss, Percent, Probability, SlotSpacing, SlotTiming, TypedChance,
-        TypedLoss, TypedSlot, told,
+        Chance, Distribution, DistributionName, FindTable, LinkRate, Netem, NetemDelay, NetemLoss,
+        NetemOptions, NetemRate, NetemSettings, NetemSlot, OnLoss, Percent, Probability, SlotSpacing,
+        SlotTiming, TypedChance, TypedLoss, TypedSlot, told,
     };
+    use crate::kind::{QdiscContext, QdiscKind as _};
     use crate::tc::units::{BitRate, Bytes};
+    use alloc::format;
+    use alloc::string::{String, ToString as _};
+    use alloc::vec::Vec;
     use quietcore_core::Nanos;
+
+    fn found(name: &str) -> Result<Distribution, String> {
+        let table = Distribution::from_table(&[-8_192, 8_192]).ok().filter(|_| name == "steps");
+        table.ok_or_else(|| "not there".into())
+    }
 
     fn percent(percent: u64) -> Percent {
         Percent::from_billionths(percent * 1_000_000_000).expect("at most 100")
@@ -254,14 +278,14 @@ mod tests {
                 bytes: 21,
             }),
         };
-        assert_eq!(told(&typed), Ok(settings));
+        assert_eq!(told(&typed, found), Ok(settings));
     }
 
     /// Goal: what is not typed has its default. Method: no option; a rate, a slot and a reordering without
     /// what may be left out.
     #[test]
     fn what_is_not_typed() {
-        assert_eq!(told(&NetemOptions::default()), Ok(NetemSettings::default()));
+        assert_eq!(told(&NetemOptions::default(), found), Ok(NetemSettings::default()));
         let rate = LinkRate { rate: BitRate(8_000), overhead: None, cell: None, cell_overhead: None };
         let timing = SlotTiming::Between { min: Nanos(18), max: None };
         let typed = NetemOptions {
@@ -281,10 +305,11 @@ mod tests {
             gap: 1,
             ..NetemSettings::default()
         };
-        assert_eq!(told(&typed), Ok(settings));
+        assert_eq!(told(&typed, found), Ok(settings));
     }
 
-    /// Goal: each name is its distribution. Method: slots of all four, whose delay and jitter differ.
+    /// Goal: each name is its distribution. Method: slots of all four, and of a table that is found, whose
+    /// delay and jitter differ.
     #[test]
     fn distributions_by_name() {
         for (distribution, expected) in [
@@ -292,10 +317,13 @@ mod tests {
             (DistributionName::Normal, Some(Distribution::normal())),
             (DistributionName::Pareto, Some(Distribution::pareto())),
             (DistributionName::ParetoNormal, Some(Distribution::paretonormal())),
+            (DistributionName::Table("steps".into()), Distribution::from_table(&[-8_192, 8_192]).ok()),
         ] {
+            let shown = format!("{distribution:?}");
             let timing = SlotTiming::Distributed { distribution, delay: Nanos(3), jitter: Nanos(2) };
             let slot = Some(TypedSlot { timing, packets: None, bytes: None });
-            let made = told(&NetemOptions { slot, ..NetemOptions::default() }).expect("it can be");
+            let options = NetemOptions { slot, ..NetemOptions::default() };
+            let made = told(&options, found).expect("it can be");
             let delay = NetemDelay {
                 latency: Nanos(3),
                 jitter: Nanos(2),
@@ -303,7 +331,56 @@ mod tests {
                 ..NetemDelay::default()
             };
             let spacing = made.slot.map(|slot| slot.spacing);
-            assert_eq!(spacing, Some(SlotSpacing::Distributed(delay)), "{distribution:?}");
+            assert_eq!(spacing, Some(SlotSpacing::Distributed(delay)), "{shown}");
         }
+    }
+
+    fn context(find: FindTable) -> QdiscContext {
+        QdiscContext { distribution: find, ..QdiscContext::default() }
+    }
+
+    /// Goal: a table that is not found is refused by its name and the reason. Method: of delays, and of slots.
+    #[test]
+    fn a_table_that_is_not_there() {
+        let missing = DistributionName::Table("gone".into());
+        let delay = Some(TypedDelay { time: Nanos(3), jitter: Some(Nanos(2)), correlation: None });
+        let timing =
+            SlotTiming::Distributed { distribution: missing.clone(), delay: Nanos(3), jitter: Nanos(2) };
+        for options in [
+            NetemOptions { delay, distribution: Some(missing), ..NetemOptions::default() },
+            NetemOptions {
+                slot: Some(TypedSlot { timing, packets: None, bytes: None }),
+                ..NetemOptions::default()
+            },
+        ] {
+            let made: Result<Netem<Vec<u8>, _>, _> = options.make(&context(found));
+            let refusal = made.map(|_| ()).expect_err("it is not there").to_string();
+            assert!(refusal.starts_with("netem: no distribution data for \"gone\": not there;"), "{refusal}");
+        }
+    }
+
+    /// Goal: a change that names no table and no slot keeps both, though their file has gone; one that names
+    /// another has that. Method: tables that are found when it is made and not when it is changed.
+    #[test]
+    fn tables_stay_without_their_file() {
+        let steps = DistributionName::Table("steps".into());
+        let jittery =
+            |time| Some(TypedDelay { time: Nanos(time), jitter: Some(Nanos(2)), correlation: None });
+        let timing =
+            SlotTiming::Distributed { distribution: steps.clone(), delay: Nanos(3), jitter: Nanos(2) };
+        let slot = Some(TypedSlot { timing, packets: None, bytes: None });
+        let options =
+            NetemOptions { delay: jittery(5), distribution: Some(steps), slot, ..NetemOptions::default() };
+        let mut queue: Netem<Vec<u8>, _> = options.make(&context(found)).expect("it is there");
+        let before = queue.settings().clone();
+        let gone = context(|_| Err("gone".into()));
+        let change = NetemOptions { delay: jittery(6), ..NetemOptions::default() };
+        let options = change.change(&mut queue, &options, &gone).expect("nothing is looked up");
+        let delay = NetemDelay { latency: Nanos(6), ..before.delay.clone() };
+        assert_eq!(queue.settings(), &NetemSettings { delay, ..before });
+        let normal = Some(DistributionName::Normal);
+        let change = NetemOptions { delay: jittery(6), distribution: normal, ..NetemOptions::default() };
+        change.change(&mut queue, &options, &gone).expect("it is one of netem's own");
+        assert_eq!(queue.settings().delay.distribution, Some(Distribution::normal()));
     }
 }

@@ -93,16 +93,16 @@ fn add_rate(shown: &mut TcProperties, link: LinkRate) {
     });
 }
 
-fn add_slot(shown: &mut TcProperties, typed: TypedSlot) {
+fn add_slot(shown: &mut TcProperties, typed: &TypedSlot) {
     shown.object("slot", |slot| {
-        match typed.timing {
+        match &typed.timing {
             SlotTiming::Between { min, max } => {
-                slot.add("min-delay", " slot {}", TcValue::seconds(min));
-                slot.add("max-delay", " {}", TcValue::seconds(max.unwrap_or(min)));
+                slot.add("min-delay", " slot {}", TcValue::seconds(*min));
+                slot.add("max-delay", " {}", TcValue::seconds(max.unwrap_or(*min)));
             }
             SlotTiming::Distributed { delay, jitter, .. } => {
-                slot.add("distribution", " slot distribution {}", TcValue::seconds(delay));
-                slot.add("jitter", " {}", TcValue::seconds(jitter));
+                slot.add("distribution", " slot distribution {}", TcValue::seconds(*delay));
+                slot.add("jitter", " {}", TcValue::seconds(*jitter));
             }
         }
         match typed.packets.filter(|packets| *packets > 0) {
@@ -121,7 +121,7 @@ pub(super) fn shown(typed: &NetemOptions) -> TcProperties {
     let mut shown = TcProperties::default();
     shown.add("limit", "limit {}", typed.limit.unwrap_or(1000));
     typed.delay.into_iter().for_each(|delay| add_delay(&mut shown, delay));
-    if let Some(distribution) = typed.distribution {
+    if let Some(distribution) = &typed.distribution {
         shown.ours(|shown| shown.add("distribution", " distribution {}", distribution.name()));
     }
     typed.loss.into_iter().for_each(|loss| add_loss(&mut shown, loss));
@@ -129,7 +129,7 @@ pub(super) fn shown(typed: &NetemOptions) -> TcProperties {
     add_chance(&mut shown, "reorder", "reorder", typed.reorder);
     add_chance(&mut shown, "corrupt", "corrupt", typed.corrupt);
     typed.rate.into_iter().for_each(|link| add_rate(&mut shown, link));
-    typed.slot.into_iter().for_each(|slot| add_slot(&mut shown, slot));
+    typed.slot.iter().for_each(|slot| add_slot(&mut shown, slot));
     shown.flag("ecn", " ecn ", typed.ecn.is_some());
     let gap = typed.gap.unwrap_or(u32::from(typed.reorder.is_some()));
     match gap {

@@ -32,6 +32,8 @@ pub(crate) struct Model {
     pub(crate) marked: u64,
     sent: (u64, u64),
     dropped: u64,
+    /// What was put to the front.
+    requeued: u64,
 }
 
 impl Model {
@@ -51,6 +53,7 @@ impl Model {
             marked: 0,
             sent: (0, 0),
             dropped: 0,
+            requeued: 0,
         };
         model.room = model.whole_room();
         model
@@ -188,6 +191,7 @@ impl Model {
                 if reorder.probability.share() == 0 { u32::MAX } else { reorder.probability.share() };
             if threshold >= self.draw(REORDER, reorder.correlation) {
                 self.since = 0;
+                self.requeued += 1;
                 self.front.insert(0, parcel);
                 return;
             }
@@ -263,6 +267,7 @@ impl Model {
         statistics.qlen = held.count() as u64;
         (statistics.sent_bytes, statistics.sent_packets) = self.sent;
         statistics.dropped = self.dropped;
+        statistics.requeues = self.requeued;
         statistics
     }
 }

@@ -99,8 +99,14 @@ impl Random for Burst {
 
 impl Random for DistributionName {
     fn random() -> BoxedStrategy<Self> {
-        let all = &[Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
-        proptest::sample::select(&all[..]).boxed()
+        let own = prop_oneof![
+            Just(Self::Uniform),
+            Just(Self::Normal),
+            Just(Self::Pareto),
+            Just(Self::ParetoNormal),
+        ];
+        let table = "[a-z/]{1,9}[.]dist".prop_map(|name| Self::Table(name.into()));
+        prop_oneof![4 => own, 1 => table].boxed()
     }
 }
 
