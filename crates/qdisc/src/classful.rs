@@ -80,6 +80,16 @@ pub trait Classful<P: Packet + Debug>: Qdisc<P> {
         false
     }
 
+    /// Whether a class can have filters of its own.
+    fn classes_have_filters(&self) -> bool {
+        true
+    }
+
+    /// Whether its classes come with it: lines change them, and add or remove none.
+    fn has_fixed_classes(&self) -> bool {
+        false
+    }
+
     /// Whether filters of the class itself are asked where to send a packet on.
     fn hands_on(&self, class: ClassId) -> bool {
         let _ = class;

@@ -232,9 +232,9 @@ mod tests {
         }
     }
 
-    /// Goal: entries are those of their formulas. Method: by hand. Pareto's quantiles of shape 3 are the
-    /// cube root of 1 / (1 - share): 1, 2 and 3 at 0, 7/8 and 26/27; with a mean of 3/2 and a variance of 3/4
-    /// they are -2/3, 2/3 and 2. In the other table a quarter of the normal quantile comes to three quarters of
+    /// Goal: entries are those of their formulas. Method: by hand. Pareto's quantiles of shape 3 are the cube
+    /// root of 1 / (1 - share): 1, 2 and 3 at 0, 7/8 and 26/27; with a mean of 3/2 and a variance of 3/4 they
+    /// are -2/3, 2/3 and 2. In the other table a quarter of the normal quantile comes to three quarters of
     /// that: at 7/8 that is 1.1503, at 1/2 it is 0, where Pareto's is the cube root of 2.
     #[test]
     fn entries_by_hand() {
@@ -251,8 +251,8 @@ mod tests {
         }
     }
 
-    /// Goal: a text is read as `tc` reads a file, and what is none is refused with its place. Method: comments,
-    /// blanks, both ends of the range; a word, numbers out of range, no number, one too many.
+    /// Goal: a text is read as `tc` reads a file, and what is none is refused with its place. Method:
+    /// comments, blanks, both ends of the range; a word, numbers out of range, no number, one too many.
     #[test]
     fn tables_in_texts() {
         let table = Distribution::from_text("# about\n\n -32768\t0\n  # more\n32767 7").expect("a table");

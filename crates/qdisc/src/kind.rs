@@ -22,7 +22,8 @@ pub enum PacketOrigin {
     #[default]
     Program,
     /// From a TUN interface or a socket, as bytes. What a sender asked its own kernel for stays there: when a
-    /// packet is to leave (`SCM_TXTIME`), the rate of its socket (`SO_MAX_PACING_RATE`), its socket's priority.
+    /// packet is to leave (`SCM_TXTIME`), the rate of its socket (`SO_MAX_PACING_RATE`), its socket's
+    /// priority.
     Bytes,
 }
 
@@ -40,6 +41,8 @@ pub struct QdiscContext {
     /// The table of delays that a word behind `distribution` names, if none of netem's own has that name, or
     /// why there is none; by default there is none.
     pub distribution: fn(&str) -> Result<Distribution, String>,
+    /// Transmit queues of the device; by default one.
+    pub queues: u16,
     /// Options that rest on what packets cannot tell are refused; by default they tell all.
     pub origin: PacketOrigin,
 }
@@ -48,7 +51,15 @@ impl Default for QdiscContext {
     fn default() -> Self {
         let distribution = |_: &str| Err("no table has that name".into());
         let origin = PacketOrigin::Program;
-        Self { handle: 1, now: Nanos(0), seed: 0, random: |_| Box::new(|| 4), distribution, origin }
+        Self {
+            handle: 1,
+            now: Nanos(0),
+            seed: 0,
+            random: |_| Box::new(|| 4),
+            distribution,
+            queues: 1,
+            origin,
+        }
     }
 }
 

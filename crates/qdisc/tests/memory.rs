@@ -5,10 +5,10 @@ mod common;
 use common::{Parcel, id, rate};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    ClassId, Codel, CodelLaw, CodelSettings, Dequeued, Distribution, Fifo, FifoLimit, Fq, FqCodel,
-    FqCodelSettings, FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, IdleDamping, InnerQdisc, Netem,
-    NetemDelay, NetemSettings, Packet, Probability, Qdisc, Red, RedCurve, RedSettings, ServiceCurve, Sfq,
-    SfqSettings, Tbf, TbfLimit, TbfSettings,
+    ClassId, Codel, CodelLaw, CodelSettings, Dequeued, Distribution, Drr, Ets, EtsSettings, Fifo, FifoLimit,
+    Fq, FqCodel, FqCodelSettings, FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, IdleDamping,
+    InnerQdisc, Multiq, Netem, NetemDelay, NetemSettings, Noqueue, Packet, PfifoFast, Probability, Qdisc,
+    Red, RedCurve, RedSettings, ServiceCurve, Sfq, SfqSettings, Tbf, TbfLimit, TbfSettings,
 };
 use quietcore_testing::{CountingAllocator, allocations};
 
@@ -142,6 +142,26 @@ fn no_packet_of_a_controlled_queue_allocates() {
     let mut red = Red::new(settings, move || numbers.draw(), Nanos(1 << 40)).expect("they go together");
     assert_eq!(pass(&mut red, 150), 0);
     assert!(red.statistics().dropped > 1_000, "{:?}", red.statistics());
+}
+
+/// Goal: the same for bands, and for classes that take turns. Method: as above, 40 classes, or four bands.
+#[test]
+fn no_packet_of_a_band_allocates() {
+    let mut drr = Drr::new(1);
+    for class in classes() {
+        drr.add_class(class, 1_000).expect("a new one");
+        drr.set_inner(class, InnerQdisc::new(Fifo::new(FifoLimit::Packets(16)))).expect("it is there");
+    }
+    assert_eq!(pass(&mut drr, 300), 0);
+    // Of another discipline's classes, all are in the band of priority 0: one that shares, one that is
+    // strict.
+    for strict in 0..2 {
+        let ets = EtsSettings { major: 2, ..EtsSettings::new(1, strict) };
+        assert_eq!(pass(&mut Ets::new(ets).expect("it can be"), 300), 0);
+    }
+    assert_eq!(pass(&mut Multiq::new(1, 4.try_into().expect("not 0")), 300), 0);
+    assert_eq!(pass(&mut PfifoFast::new(), 300), 0);
+    assert_eq!(pass(&mut Noqueue::new(), 300), 0);
 }
 
 /// Goal: the same for classes that borrow, wait for their ceil, and share. Method: as above, 40 classes.

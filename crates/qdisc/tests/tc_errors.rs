@@ -74,11 +74,11 @@ the value of `dev` is missing; allowed: the name of a device
 
 qdisc add dev eth0 root
                         ^
-qdisc add lacks a kind; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, red
+qdisc add lacks a kind; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, red, pfifo_fast, noqueue, multiq, drr, ets
 
 class add dev eth0 parent 1:
                              ^
-class add lacks a kind; allowed: htb, hfsc, cbq
+class add lacks a kind; allowed: htb, hfsc, cbq, drr, ets
 
 qdisc add root mq
                   ^
@@ -90,7 +90,7 @@ qdisc add lacks `root` or `parent`
 
 qdisc add dev eth0 root abc
                         ^^^
-unknown kind of qdisc `abc`; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, red, dev, root, parent, handle, est
+unknown kind of qdisc `abc`; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, red, pfifo_fast, noqueue, multiq, drr, ets, dev, root, parent, handle, est
 
 qdisc add dev eth0 ingress
                    ^^^^^^^
@@ -130,11 +130,11 @@ class add lacks `parent`
 
 class add dev eth0 root htb rate 1mbit
                    ^^^^
-unknown kind of class `root`; allowed: htb, hfsc, cbq, dev, parent, classid, est
+unknown kind of class `root`; allowed: htb, hfsc, cbq, drr, ets, dev, parent, classid, est
 
 class add dev eth0 parent 1: classid 1:1 netem delay 1ms
                                          ^^^^^
-`netem` is not supported: it has no classes; allowed: htb, hfsc, cbq
+`netem` is not supported: it has no classes; allowed: htb, hfsc, cbq, drr, ets
 ";
 
 /// Ids and the times of an estimator.
@@ -286,7 +286,7 @@ class add dev eth0 parent 1: cbq rate 1mbit allot 1514 avpkt 1000 maxburst 20 pr
 const OTHER_KINDS: &str = "
 qdisc add dev eth0 root mq limit 10
                            ^^^^^
-`limit` is too much: the command is complete before it
+`limit` is too much: mq has no options
 
 qd add dev eth0 root tbf rate 1mbit burst 5kb/15 limit 10k
                                           ^^^^^^

@@ -80,6 +80,8 @@ pub(super) enum Suite {
     Trees,
     /// Queues with controlled delay.
     Controlled,
+    /// Packet schedulers of bands, and by deficit round robin.
+    Rounds,
     /// The tests beside the code of packet schedulers and of tc's grammar.
     DisciplineUnits,
     /// Devices that run them on lanes.
@@ -152,6 +154,8 @@ struct SuiteProgram {
 const DISCIPLINES: &str =
     "--test fq --test htb --test htb_recorded --test netem --test tbf --test prio --test tx_queue";
 
+const ROUNDS: &str = "--test drr --test ets --test bands --test order_recorded";
+
 /// The recording that reaches every level.
 const RECORDING: &str = "recordings/g612-c4-levels.txt.zst";
 
@@ -178,6 +182,7 @@ impl Suite {
             Self::Controlled => {
                 of("quietcore-qdisc", "--test codel --test sfq --test red", "", "crates/qdisc/tests")
             }
+            Self::Rounds => of("quietcore-qdisc", ROUNDS, "", "crates/qdisc/tests"),
             Self::DisciplineUnits => of("quietcore-qdisc", "--lib", "", "crates/qdisc/src"),
             Self::DeviceUnits => of("quietcore-net", "--lib", "", "crates/net/src"),
             Self::StreamUnits => of("quietcore-net", "--lib --features stream", "", "crates/net/src"),
@@ -257,6 +262,7 @@ impl Suite {
                 | Self::Disciplines
                 | Self::Trees
                 | Self::Controlled
+                | Self::Rounds
         );
         let shrinking = shrinking.into_iter().filter(|_| samples).map(|(key, value)| (key, value.to_owned()));
         flags.into_iter().chain(shrinking).collect()

@@ -24,6 +24,7 @@ mod futures;
 mod glue;
 mod hierarchy;
 mod killer;
+mod kinds;
 mod lanes;
 mod list;
 mod machine;
@@ -87,6 +88,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("texts of doctor", figures::DOCTOR),
     ("units of tc, htb, hfsc, cbq and netem", schedulers::SCHEDULERS),
     ("queues with controlled delay", controlled::CONTROLLED_QUEUES),
+    ("tables of netem, bands and rounds", kinds::KINDS),
     ("boundaries of what listens and of what runs as root", boundaries::BOUNDARIES),
     ("futures that wait for time", futures::FUTURES),
     ("timers for other projects", adapters::ADAPTERS),

@@ -42,6 +42,9 @@ impl<P: Packet + Debug + Send> ControlState<P> {
                     "name a class: its number is not 0",
                 );
             }
+            if node.body.has_fixed_classes() {
+                return node.change_fixed_class(command, id, now);
+            }
             if command.verb == TcVerb::Delete {
                 return node.remove_class(id);
             }
@@ -73,9 +76,13 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
         if options.kind() != self.options.kind() {
             return Err(TcControlError::other_kind(self.options.kind(), options.kind()));
         }
-        // Below the discipline is below no class; and as in the kernel, below an unknown one of htb, too.
-        let is_there =
-            |parent: &ClassId| !matches!(options, ClassOptions::Htb(_)) || self.classes.contains_key(parent);
+        // Below the discipline is below no class; and as in the kernel, below an unknown one of htb, too, and
+        // below any of drr, which has no levels.
+        let is_there = |parent: &ClassId| match options {
+            ClassOptions::Htb(_) => self.classes.contains_key(parent),
+            ClassOptions::Drr(_) => false,
+            _ => true,
+        };
         let parent = command.parent.filter(|parent| parent.minor() != 0).filter(is_there);
         match (self.classes.contains_key(&id), command.verb) {
             (true, TcVerb::Add) => return Err(TcControlError::Refused(TcRefusal::ClassExists(id))),
@@ -106,6 +113,32 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
             }
         }
         Ok(())
+    }
+
+    /// Does to a class that came with the discipline what a line says, as far as that can be.
+    fn change_fixed_class(
+        &mut self,
+        command: &ClassCommand,
+        id: ClassId,
+        now: Nanos,
+    ) -> Result<(), TcControlError> {
+        let known = self.body.classes();
+        let is_there = known.contains(&id);
+        let done = match (command.verb, &command.options) {
+            (TcVerb::Delete, _) => self.body.remove_class(id),
+            (_, None) => {
+                return not_possible(format!("`{command}` names no kind"), "name that of the discipline");
+            }
+            (_, Some(options)) if options.kind() != self.options.kind() => {
+                return Err(TcControlError::other_kind(self.options.kind(), options.kind()));
+            }
+            (TcVerb::Add, Some(_)) if is_there => Err(TcRefusal::ClassExists(id)),
+            (TcVerb::Add | TcVerb::Replace, Some(options)) if !is_there => {
+                options.add(&mut *self.body, None, id)
+            }
+            (_, Some(options)) => options.clone().change(options, &mut *self.body, id, now).map(drop),
+        };
+        done.map_err(|refusal| TcControlError::refused(refusal, known))
     }
 
     fn remove_class(&mut self, id: ClassId) -> Result<(), TcControlError> {

@@ -2,8 +2,8 @@
 //!
 //! A name is that of a file in the folder that `TC_LIB_DIR` names, or else in the first of the system's
 //! folders that has it. They are read by the program that has the devices, when a line names them, and not
-//! again. Source: tc-netem(8), `tc` by behaviour. Deviations: a word that ends in `.dist` is itself the path of
-//! a file (`tc` knows no other folder); what is no regular file, or longer than a mebibyte, is not read.
+//! again. Source: tc-netem(8), `tc` by behaviour. Deviations: a word that ends in `.dist` is itself the path
+//! of a file (`tc` knows no other folder); what is no regular file, or longer than a mebibyte, is not read.
 
 use quietcore_qdisc::Distribution;
 use std::ffi::OsString;
@@ -89,8 +89,8 @@ mod tests {
         }
     }
 
-    /// Goal: a name is looked for in each folder, in order; a path is a file itself; what is wrong is told with
-    /// the file. Method: two folders, a table in both and one in the second, paths, what is no table.
+    /// Goal: a name is looked for in each folder, in order; a path is a file itself; what is wrong is told
+    /// with the file. Method: two folders, a table in both and one in the second, paths, what is no table.
     #[test]
     fn tables_are_found() {
         let (first, second) = (Folder::new("first"), Folder::new("second"));

@@ -48,6 +48,10 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
             let what = format!("{} {} has no classes to choose from", self.options.kind(), self.id());
             return Err(TcControlError::not_possible(what, "filters belong to a discipline with classes"));
         }
+        if parent.minor() != 0 && !self.body.classes_have_filters() {
+            let what = format!("{} {} has no filters of its classes", self.options.kind(), self.id());
+            return Err(TcControlError::not_possible(what, "let the discipline itself be their parent"));
+        }
         if parent.minor() != 0 && !self.classes.contains_key(&parent) {
             return Err(TcControlError::UnknownClass { class: parent, known: self.class_names() });
         }

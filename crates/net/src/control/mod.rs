@@ -114,9 +114,9 @@ impl<P: Packet + Debug + Send> Control<P> {
         Self { shared: Arc::new(ControlShared { machine, state, sampler }) }
     }
 
-    /// From now on a word behind netem's `distribution` that is none of its own names what `find` finds, which
-    /// says why if it finds nothing. To begin with that are the files `*.dist` that `tc` reads: in the folder
-    /// that `TC_LIB_DIR` names, or else in the system's.
+    /// From now on a word behind netem's `distribution` that is none of its own names what `find` finds,
+    /// which says why if it finds nothing. To begin with that are the files `*.dist` that `tc` reads: in the
+    /// folder that `TC_LIB_DIR` names, or else in the system's.
     pub fn find_distributions(&self, find: fn(&str) -> Result<Distribution, String>) {
         self.shared.state().find_distribution = find;
     }

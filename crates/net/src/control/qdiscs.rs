@@ -60,8 +60,9 @@ impl<P: Packet + Debug + Send> ControlState<P> {
         let entry = self.entry(&command.device)?;
         let (spot, operation) = entry.operation(command, options)?;
         let estimate = estimate(command.est, now)?;
-        let origin = entry.device.origin();
-        let context = QdiscContext { handle: 0, now, seed: 0, random, distribution, origin };
+        let (queues, origin) = (entry.device.queues(), entry.device.origin());
+        let queues = u16::try_from(queues).unwrap_or(u16::MAX);
+        let context = QdiscContext { handle: 0, now, seed: 0, random, distribution, queues, origin };
         match operation {
             Operation::Change(occupant) => entry.change_qdisc(occupant, options, estimate, &context),
             Operation::Create => {
@@ -164,7 +165,11 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
             return self.with_handle(handle).map(|occupant| (Attachment::Root, Operation::Change(occupant)));
         };
         let spot = self.resolve(place)?;
-        let occupant = self.occupant(spot);
+        // As the kernel: a root that is `noqueue` is nothing that would have to be replaced.
+        let is_none = |occupant: &Occupant| {
+            command.verb == TcVerb::Add && spot == Attachment::Root && occupant.kind == "noqueue"
+        };
+        let occupant = self.occupant(spot).filter(|occupant| !is_none(occupant));
         let is_new = |asked: u16| match self.place_of(asked) {
             None => Ok(()),
             Some(place) => Err(TcControlError::HandleInUse { handle: ClassId::new(asked, 0), place }),
@@ -205,19 +210,36 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
                 Operation::Create
             }
         };
-        if let (Operation::Create, QdiscOptions::Mq(_), false) =
-            (&operation, options, spot == Attachment::Root)
-        {
-            let what = "mq can only be a device's root";
-            return Err(TcControlError::not_possible(what, "use `root`"));
-        }
-        if let (Operation::Create, Attachment::Slot { owner, .. }) = (&operation, spot)
-            && self.depth(owner) >= DEPTH_MAX
-        {
-            let what = format!("{} {place} is inside of {DEPTH_MAX} others already", command.device);
-            return Err(TcControlError::not_possible(what, "put it further up"));
+        if matches!(operation, Operation::Create) {
+            self.can_be_there(command, options, spot)?;
         }
         Ok((spot, operation))
+    }
+
+    /// Whether a discipline can be at a place.
+    fn can_be_there(
+        &self,
+        command: &QdiscCommand,
+        options: &QdiscOptions,
+        spot: Attachment,
+    ) -> Result<(), TcControlError> {
+        let place = command.place.map_or_else(String::new, |place| place.to_string());
+        match (options, spot) {
+            (_, Attachment::Root) => Ok(()),
+            (QdiscOptions::Mq(_), _) => {
+                let what = "mq can only be a device's root";
+                Err(TcControlError::not_possible(what, "use `root`"))
+            }
+            (QdiscOptions::Noqueue(_), _) => {
+                let what = format!("Cannot assign noqueue to a class: {place}");
+                Err(TcControlError::not_possible(what, "use `root`, or another kind"))
+            }
+            (_, Attachment::Slot { owner, .. }) if self.depth(owner) >= DEPTH_MAX => {
+                let what = format!("{} {place} is inside of {DEPTH_MAX} others already", command.device);
+                Err(TcControlError::not_possible(what, "put it further up"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn with_handle(&self, handle: u16) -> Result<Occupant, TcControlError> {

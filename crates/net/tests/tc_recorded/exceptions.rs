@@ -5,11 +5,6 @@ pub(crate) const ABSENT: &[&str] = &[
     "ingress",
     "clsact",
     "cake",
-    "pfifo_fast",
-    "noqueue",
-    "multiq",
-    "drr",
-    "root ets",
     " fw ",
     "flower",
     "basic",
@@ -40,6 +35,8 @@ impl Form {
 pub(crate) const FORMS: &[Form] = &[
     // `tc` 6.1 prints text with `-j`, too; here it is JSON as 6.15 prints it.
     Form { object: "class", style: "-j", has: "" },
+    // `tc` 6.1 prints `"options":{bands 4/4 }`, which is no JSON.
+    Form { object: "qdisc", style: "-j", has: "{bands" },
     // `tc` 6.1 prints `"options":{default 1 }`, which is no JSON.
     Form { object: "qdisc", style: "-j", has: "{default" },
 ];
@@ -65,6 +62,9 @@ const UNIFORM: &str =
     "tc-netem(8) names it, tc looks for a file of that name; here it is netem without a table";
 const NEWER: &str = "newer tc takes it, 6.1 does not know it";
 const TWICE: &str = "a value that is given twice is refused, tc takes the last one";
+const MINOR: &str = "the kernel makes a class `1:`, which has the discipline's own name";
+const UNREAD: &str = "the kernel takes an attribute of htb for drr's quantum";
+const SHORT: &str = "options may be shortened, where tc knows these in full only";
 const OWN: &str = "it is about the program, and says what this one is";
 const KERNEL_NO: &str = "the kernel of the recording has it no more";
 
@@ -79,6 +79,9 @@ pub(crate) const DIFFERENT: &[Different] = &[
     different("fq priomap", NEWER),
     different("fq bands 3", NEWER),
     different("netem delay 1234567ns", NEWER),
+    different("classid 1:0 drr", MINOR),
+    different("drr => class add dev eth0 parent 1: classid 1:1 htb rate 1mbit", UNREAD),
+    different("ets band 3", SHORT),
     different("cbq", KERNEL_NO),
     different("=> -V", OWN),
     different("=> qdisc help", OWN),

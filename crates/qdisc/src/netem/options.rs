@@ -114,7 +114,7 @@ pub enum DistributionName {
     Pareto,
     /// A quarter of it normal, the rest Pareto's.
     ParetoNormal,
-    /// A table that whoever carries the line out finds by that name: of a file, mostly.
+    /// A table that the control finds by that name: of a file, mostly.
     Table(Box<str>),
 }
 

@@ -14,9 +14,9 @@ pub struct NetemDelay {
     /// Without a distribution the most by which a delay differs from the mean; with one its standard
     /// deviation.
     pub jitter: Nanos,
-    /// The weight of the random number before. Of a delay it is without effect, here as in the kernel, unless the
-    /// jitter is about a second or longer and there is no distribution: a delay is made of the number's remainder,
-    /// which keeps nothing of what two numbers have in common.
+    /// The weight of the random number before. Of a delay it is without effect, here as in the kernel, unless
+    /// the jitter is about a second or longer and there is no distribution: a delay is made of the number's
+    /// remainder, which keeps nothing of what two numbers have in common.
     pub correlation: Probability,
     /// `None`: all delays within the jitter are as likely.
     pub distribution: Option<Distribution>,

@@ -339,7 +339,8 @@ mod tests {
         QdiscContext { distribution: find, ..QdiscContext::default() }
     }
 
-    /// Goal: a table that is not found is refused by its name and the reason. Method: of delays, and of slots.
+    /// Goal: a table that is not found is refused by its name and the reason. Method: of delays, and of
+    /// slots.
     #[test]
     fn a_table_that_is_not_there() {
         let missing = DistributionName::Table("gone".into());

@@ -54,8 +54,8 @@ pub enum TcProblem {
     },
     /// `tc` knows it, this grammar does not, for this reason.
     NotSupported(&'static str),
-    /// The command was complete before this word.
-    Superfluous,
+    /// A word behind a kind of this name, which has no options.
+    NoOptions(&'static str),
 }
 
 /// Why a line is not a command: the line, the place, what is wrong there and what may stand there.
@@ -120,6 +120,8 @@ impl TcError {
                 let is_asked = ["qdisc ", "class ", "filter "].iter().any(|object| of.starts_with(object));
                 if is_asked { 2 } else { 1 }
             }
+            // Of all kinds without options, the one that `tc` knows but cannot read.
+            TcProblem::NoOptions("pfifo_fast") => 255,
             TcProblem::Malformed(form) if form.contains("such as 1:") => 255,
             TcProblem::OutOfRange { low, .. } if low == "1:" => 255,
             TcProblem::Twice(option) if is_head(option) => 255,
@@ -166,7 +168,7 @@ impl TcError {
             }
             TcProblem::Needs { option, needs } => write!(out, "`{option}` needs {needs}"),
             TcProblem::NotSupported(why) => write!(out, "`{shown}` is not supported: {why}"),
-            TcProblem::Superfluous => write!(out, "`{shown}` is too much: the command is complete before it"),
+            TcProblem::NoOptions(kind) => write!(out, "`{shown}` is too much: {kind} has no options"),
         }
     }
 }

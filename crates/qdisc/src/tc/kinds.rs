@@ -7,13 +7,18 @@ use super::words::LineWords;
 use crate::cbq::tc::{CbqClassOptions, CbqOptions};
 use crate::classful::{Classful, TcDescription};
 use crate::codel::tc::CodelOptions;
+use crate::drr::tc::{DrrClassOptions, DrrOptions};
+use crate::ets::tc::{EtsClassOptions, EtsOptions};
 use crate::fifo::tc::{BfifoOptions, PfifoOptions};
 use crate::fq::tc::FqOptions;
 use crate::fq_codel::tc::FqCodelOptions;
 use crate::hfsc::tc::{HfscClassOptions, HfscOptions};
 use crate::htb::tc::{HtbClassOptions, HtbOptions};
 use crate::kind::{ClassKind, QdiscContext, QdiscKind, SeedUse, known, known_mut};
+use crate::multiq::tc::MultiqOptions;
 use crate::netem::options::NetemOptions;
+use crate::noqueue::tc::NoqueueOptions;
+use crate::pfifo_fast::tc::PfifoFastOptions;
 use crate::prio::tc::PrioOptions;
 use crate::red::tc::RedOptions;
 use crate::refusal::TcRefusal;
@@ -54,6 +59,16 @@ kinds! {
         Sfq(SfqOptions),
         /// Random early detection.
         Red(RedOptions),
+        /// Three bands by priority.
+        PfifoFast(PfifoFastOptions),
+        /// Nothing between sender and device.
+        Noqueue(NoqueueOptions),
+        /// A band per queue of the device, in turns.
+        Multiq(MultiqOptions),
+        /// Classes by deficit round robin.
+        Drr(DrrOptions),
+        /// Strict bands, and bands that share.
+        Ets(EtsOptions),
     }
     classes {
         /// Of a hierarchy of token buckets.
@@ -62,6 +77,10 @@ kinds! {
         Hfsc(HfscClassOptions),
         /// By estimated idle time.
         Cbq(CbqClassOptions),
+        /// By deficit round robin.
+        Drr(DrrClassOptions),
+        /// A band of enhanced transmission selection.
+        Ets(EtsClassOptions),
     }
 }
 

@@ -46,15 +46,20 @@ pub(crate) mod words;
 pub use crate::cbq::tc::{CbqBorrow, CbqClassOptions, CbqOptions, CbqShare};
 pub use crate::classful::TcDescription;
 pub use crate::codel::tc::{CodelEcn, CodelOptions};
+pub use crate::drr::tc::{DrrClassOptions, DrrOptions};
+pub use crate::ets::tc::{EtsClassOptions, EtsOptions, EtsPriomap, EtsQuanta};
 pub use crate::fifo::tc::{BfifoOptions, PfifoOptions};
 pub use crate::fq::tc::{BeyondHorizon, FqOptions, Pacing, Priomap, Weights};
 pub use crate::fq_codel::tc::{FqCodelOptions, TrafficClassMatch};
 pub use crate::hfsc::tc::{Curve, HfscClassOptions, HfscOptions};
 pub use crate::htb::tc::{HtbClassOptions, HtbOptions};
 pub use crate::kind::{QdiscContext, RandomWords, SeedUse};
+pub use crate::multiq::tc::MultiqOptions;
 pub use crate::netem::options::{
     DistributionName, Ecn, LinkRate, NetemOptions, SlotTiming, TypedChance, TypedDelay, TypedLoss, TypedSlot,
 };
+pub use crate::noqueue::tc::NoqueueOptions;
+pub use crate::pfifo_fast::tc::PfifoFastOptions;
 pub use crate::prio::tc::{PrioBands, PrioOptions};
 pub use crate::red::tc::{RedAdaptive, RedHardDrop, RedMarks, RedNoDrop, RedOptions};
 pub use crate::red::typed::MarkProbability;

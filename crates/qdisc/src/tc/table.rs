@@ -36,7 +36,7 @@ fn take_options<T: OptionTable>(words: &mut LineWords<'_>) -> Result<T, TcError>
     let mut options = T::default();
     while words.take().is_some() {
         if T::NAMES.is_empty() {
-            return Err(words.here(TcProblem::Superfluous, &[]));
+            return Err(words.here(TcProblem::NoOptions(T::KIND), &[]));
         }
         let name = words.full_name(T::NAMES, T::ROLE)?;
         options.set(name, words)?;

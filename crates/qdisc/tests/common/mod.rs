@@ -1,6 +1,8 @@
 //! A packet that knows its class, and a queue that may be throttled.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub(crate) mod round;
+
 use quietcore_core::Nanos;
 use quietcore_qdisc::{ClassId, Dequeued, Enqueued, Fifo, FifoLimit, Packet, Qdisc, Rate, Statistics};
 

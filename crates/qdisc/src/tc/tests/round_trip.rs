@@ -4,12 +4,14 @@
 
 use super::random::Random;
 use crate::tc::{
-    CbqClassOptions, CbqOptions, ClassCommand, ClassOptions, Classifier, Command, Estimation, FieldMatch,
-    FilterCommand, FilterVerb, HfscClassOptions, HtbClassOptions, NetemOptions, Protocol, QdiscCommand,
-    QdiscOptions, ShowCommand, TbfOptions, TcObject, TcParent, TcStyle, TcVerb, parse, parse_script,
+    CbqClassOptions, CbqOptions, ClassCommand, ClassOptions, Classifier, Command, Estimation, EtsOptions,
+    FieldMatch, FilterCommand, FilterVerb, HfscClassOptions, HtbClassOptions, NetemOptions, Protocol,
+    QdiscCommand, QdiscOptions, ShowCommand, TbfOptions, TcObject, TcParent, TcStyle, TcVerb, parse,
+    parse_script,
 };
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use proptest::option;
@@ -88,6 +90,21 @@ fn cbq_class() -> BoxedStrategy<CbqClassOptions> {
         .boxed()
 }
 
+/// As many bands as there may be, or as are strict and have a quantum.
+fn ets() -> BoxedStrategy<EtsOptions> {
+    let mend = |(mut ets, most): (EtsOptions, bool)| {
+        ets.strict = ets.strict.map(|strict| strict % 9);
+        ets.quanta.iter_mut().for_each(|quanta| quanta.0.truncate(8));
+        if most || (ets.quanta.is_none() && ets.strict.unwrap_or(0) == 0) {
+            ets.bands = Some(16);
+        } else {
+            (ets.bands, ets.priomap) = (None, None);
+        }
+        ets
+    };
+    (EtsOptions::random(), any::<bool>()).prop_map(mend).boxed()
+}
+
 fn qdisc_options() -> BoxedStrategy<QdiscOptions> {
     prop_oneof![
         1 => Random::random().prop_map(|typed| QdiscOptions::Pfifo(Box::new(typed))),
@@ -100,6 +117,11 @@ fn qdisc_options() -> BoxedStrategy<QdiscOptions> {
         1 => Random::random().prop_map(|typed| QdiscOptions::Hfsc(Box::new(typed))),
         1 => cbq().prop_map(|cbq| QdiscOptions::Cbq(Box::new(cbq))),
         1 => Random::random().prop_map(|typed| QdiscOptions::Prio(Box::new(typed))),
+        1 => ets().prop_map(|ets| QdiscOptions::Ets(Box::new(ets))),
+        1 => Random::random().prop_map(|typed| QdiscOptions::Drr(Box::new(typed))),
+        1 => Random::random().prop_map(|typed| QdiscOptions::Multiq(Box::new(typed))),
+        1 => Random::random().prop_map(|typed| QdiscOptions::PfifoFast(Box::new(typed))),
+        1 => Random::random().prop_map(|typed| QdiscOptions::Noqueue(Box::new(typed))),
     ]
     .boxed()
 }
@@ -109,6 +131,8 @@ fn class_options() -> BoxedStrategy<ClassOptions> {
         htb_class().prop_map(|htb| ClassOptions::Htb(Box::new(htb))),
         hfsc_class().prop_map(|hfsc| ClassOptions::Hfsc(Box::new(hfsc))),
         cbq_class().prop_map(|cbq| ClassOptions::Cbq(Box::new(cbq))),
+        Random::random().prop_map(|drr| ClassOptions::Drr(Box::new(drr))),
+        Random::random().prop_map(|ets| ClassOptions::Ets(Box::new(ets))),
     ]
     .boxed()
 }
@@ -214,7 +238,8 @@ fn command() -> BoxedStrategy<Command> {
 /// Every word of the grammar, and values of each kind, right and wrong.
 fn word() -> BoxedStrategy<String> {
     let words = "qdisc class filter q c f add change replace del show ls dev root parent handle classid est \
-        protocol prio pfifo bfifo mq netem tbf fq htb hfsc cbq u32 matchall ingress -s -d -j limit delay loss \
+        protocol prio pfifo bfifo pfifo_fast noqueue multiq drr ets strict quanta \
+        mq netem tbf fq htb hfsc cbq u32 matchall ingress -s -d -j limit delay loss \
         random state gemodel ecn corrupt duplicate reorder gap rate slot packets bytes distribution normal seed \
         burst buffer latency mpu peakrate mtu overhead linklayer atm flow_limit pacing nopacing horizon \
         horizon_drop horizon_ weights priomap bands default r2q ceil quantum rt ls sc ul m1 d m2 umax dmax \
@@ -272,7 +297,7 @@ proptest! {
     #[test]
     fn any_words(
         begin in select(&["", "qd add dev e root ", "cl add dev e parent 1: ", "f add dev e "][..]),
-        kind in select(&["", "netem ", "tbf ", "fq ", "htb ", "hfsc ", "cbq ", "u32 "][..]),
+        kind in select(&["", "netem ", "tbf ", "fq ", "htb ", "hfsc ", "cbq ", "ets ", "drr ", "u32 "][..]),
         words in prop::collection::vec(word(), 0..12),
     ) {
         check(&(String::from(begin) + kind + &words.join(" ")))?;
