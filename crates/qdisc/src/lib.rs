@@ -30,6 +30,7 @@ extern crate alloc;
 extern crate std;
 
 mod cbq;
+pub mod checksum;
 mod child;
 mod class;
 mod class_map;

@@ -1,6 +1,7 @@
 //! IP packets: what their headers say, what changes them, and malformed bytes.
 
 use proptest::prelude::*;
+use quietcore_qdisc::checksum::OwedChecksum;
 use quietcore_qdisc::tc::FieldMatch;
 use quietcore_qdisc::{IpHeader, IpPacket, Packet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -274,4 +275,26 @@ proptest! {
             let _ = (packet.flow(), packet.priority(), packet.departure(), packet.pacing_rate());
         }
     }
+}
+
+/// Goal: a checksum that is owed is completed where the bytes are asked for or changed, once, and by nothing
+/// else. Method: a datagram of UDP that owes it, copied, marked, damaged, and taken apart.
+#[test]
+fn an_owed_checksum_is_completed_when_it_is_needed() {
+    let owed = OwedChecksum { start: 20, offset: 6 };
+    let bytes = v4(1, 0, 0, UDP, &[0x5a; 20]);
+    let mut complete = bytes.clone();
+    owed.complete(&mut complete);
+    let packet = || IpPacket::new(bytes.clone()).with_owed_checksum(owed).expect("it fits");
+    let mut marked = packet().duplicate().expect("it can be");
+    assert!(marked.mark_congestion());
+    assert_eq!((marked.owed_checksum(), &marked.bytes()[20..]), (Some(owed), &bytes[20..]));
+    assert_eq!(packet().into_bytes(), complete);
+    let mut damaged = packet();
+    damaged.corrupt(30, 1);
+    complete[30] ^= 2;
+    assert_eq!((damaged.owed_checksum(), damaged.bytes()), (None, &complete[..]));
+    assert_eq!(damaged.into_bytes(), complete, "not completed again");
+    let beyond = OwedChecksum { start: 20, offset: 19 };
+    assert_eq!(IpPacket::new(bytes.clone()).with_owed_checksum(beyond), None);
 }

@@ -5,13 +5,14 @@
 //! disciplines delay, lose and count packets of the link's length. Packets that leave a discipline together
 //! are joined again here, as a card does on receipt (GRO).
 //!
-//! Invariant: only neighbours are joined, in the order in which they leave, with equal headers and right
-//! checksums. So what a discipline reordered, doubled, marked or damaged stays visible to the receiver.
+//! Invariant: only neighbours are joined, in the order in which they leave, with equal headers, and with
+//! checksums that are right or still owed: what changes a packet completes its checksum first. So what a discipline reordered, doubled, marked or damaged stays visible to the receiver.
 //! Source: RFC 9293, the virtio specification (5.1.6, `virtio_net_hdr`).
 
-use super::checksum::{folded, sum};
+use super::cut::TCP_CHECKSUM;
 use super::virtio::{GSO_TCP_V4, GSO_TCP_V6, HEADER, NEEDS_CHECKSUM, VirtioHeader};
 use quietcore_qdisc::IpPacket;
+use quietcore_qdisc::checksum::{OwedChecksum, folded, sum};
 
 /// Longest IP packet.
 const LONGEST: usize = 65_535;
@@ -57,14 +58,15 @@ impl Coalescer {
         let Some(first) = packets.next() else { return 0 };
         if self.offload == Offload::Off {
             self.bytes.extend_from_slice(first.bytes());
+            first.owed_checksum().iter().for_each(|owed| owed.complete(&mut self.bytes));
             return 1;
         }
-        self.bytes.extend_from_slice(&[0; HEADER]);
+        self.bytes.extend_from_slice(&alone(first.owed_checksum()).bytes());
         self.bytes.extend_from_slice(first.bytes());
-        let Some(head) = Segment::of(first.bytes()) else { return 1 };
+        let Some(head) = Segment::of(first) else { return 1 };
         let (mut count, mut expected) = (1, head.next_sequence());
         for packet in packets {
-            let Some(next) = Segment::of(packet.bytes()) else { break };
+            let Some(next) = Segment::of(packet) else { break };
             let fits = self.bytes.len() - HEADER + next.payload.len() <= LONGEST;
             let follows = next.sequence == expected && next.payload.len() <= head.payload.len();
             if !fits || !follows || !next.has_equal_headers(&head) {
@@ -100,7 +102,8 @@ impl Coalescer {
             packet[4..6].copy_from_slice(&((length - 40) as u16).to_be_bytes());
         }
         let pseudo = folded(head.pseudo_header(length - head.tcp));
-        packet[head.tcp + 16..head.tcp + 18].copy_from_slice(&pseudo.to_be_bytes());
+        let field = head.tcp + usize::from(TCP_CHECKSUM);
+        packet[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
         let written = VirtioHeader {
             flags: NEEDS_CHECKSUM,
             kind: if head.is_v4() { GSO_TCP_V4 } else { GSO_TCP_V6 },
@@ -108,10 +111,20 @@ impl Coalescer {
             headers: head.data as u16,
             size: head.payload.len() as u16,
             checksum_start: head.tcp as u16,
-            checksum_offset: 16,
+            checksum_offset: TCP_CHECKSUM,
         };
         header.copy_from_slice(&written.bytes());
     }
+}
+
+/// The header of a packet that is not joined.
+fn alone(owed: Option<OwedChecksum>) -> VirtioHeader {
+    owed.map_or_else(VirtioHeader::default, |owed| VirtioHeader {
+        flags: NEEDS_CHECKSUM,
+        checksum_start: owed.start,
+        checksum_offset: owed.offset,
+        ..VirtioHeader::default()
+    })
 }
 
 /// A TCP segment with data and without anything special.
@@ -124,11 +137,13 @@ struct Segment<'a> {
     data: usize,
     payload: &'a [u8],
     sequence: u32,
+    owes_checksum: bool,
 }
 
 impl<'a> Segment<'a> {
     /// Nothing if it is anything else, a fragment, or has IP options.
-    fn of(packet: &'a [u8]) -> Option<Self> {
+    fn of(packet: &'a IpPacket) -> Option<Self> {
+        let (packet, owed) = (packet.bytes(), packet.owed_checksum());
         let word = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]));
         let (length, protocol, tcp) = match packet.first()? {
             0x45 if word(6)? & 0x3fff == 0 => (usize::from(word(2)?), *packet.get(9)?, 20),
@@ -141,7 +156,8 @@ impl<'a> Segment<'a> {
             return None;
         }
         let sequence = u32::from(word(tcp + 4)?) << 16 | u32::from(word(tcp + 6)?);
-        Some(Self { packet, tcp, data, payload: &packet[data..], sequence })
+        let owes_checksum = owed == Some(OwedChecksum { start: tcp as u16, offset: TCP_CHECKSUM });
+        Some(Self { packet, tcp, data, payload: &packet[data..], sequence, owes_checksum })
     }
 
     fn next_sequence(&self) -> u32 {
@@ -169,11 +185,12 @@ impl<'a> Segment<'a> {
         ip.iter().chain(&tcp).all(|&(from, to)| self.packet[from..to] == other.packet[from..to])
     }
 
-    /// Whether its checksums are right.
+    /// Whether its checksums are right; TCP's may be owed.
     fn has_right_checksums(&self) -> bool {
         let segment = &self.packet[self.tcp..];
         let is_header_right = !self.is_v4() || folded(sum(&self.packet[..20])) == u16::MAX;
-        is_header_right && folded(self.pseudo_header(segment.len()) + sum(segment)) == u16::MAX
+        is_header_right
+            && (self.owes_checksum || folded(self.pseudo_header(segment.len()) + sum(segment)) == u16::MAX)
     }
 
     /// The sum of the addresses, the protocol and the length.
@@ -186,7 +203,7 @@ impl<'a> Segment<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::tcp_segment::{tcp_segment, with_right_checksum};
-    use super::{Coalescer, HEADER, Offload, Segment};
+    use super::{Coalescer, HEADER, Offload, OwedChecksum, Segment, TCP_CHECKSUM, folded, sum};
     use quietcore_qdisc::{IpPacket, Packet};
 
     /// A segment with right checksums: the byte `fill`, `length` times, at `sequence`.
@@ -237,7 +254,11 @@ mod tests {
             let expected = if version == "v4" { packet.len() } else { packet.len() - 40 };
             assert_eq!(length, (expected as u16).to_be_bytes());
             // TCP's checksum is right once the reader has completed it.
-            assert!(Segment::of(&with_right_checksum(packet.to_vec())).unwrap().has_right_checksums());
+            assert!(
+                Segment::of(&IpPacket::new(with_right_checksum(packet.to_vec())))
+                    .unwrap()
+                    .has_right_checksums()
+            );
         }
     }
 
@@ -279,12 +300,12 @@ mod tests {
         for (at, value) in [(0, 0x46), (6, 0x20), (9, 17), (33, 0x12), (33, 0x11), (32, 0x40), (2, 9)] {
             let mut packet = segment("v4", 0, 100, 1);
             packet[at] = value;
-            assert!(Segment::of(&packet).is_none(), "byte {at}: {value:#x}");
+            assert!(Segment::of(&IpPacket::new(packet)).is_none(), "byte {at}: {value:#x}");
         }
-        assert!(Segment::of(&segment("v4", 0, 1, 1)[..40]).is_none(), "cut");
+        assert!(Segment::of(&IpPacket::new(segment("v4", 0, 1, 1)[..40].to_vec())).is_none(), "cut");
         let mut all_options = segment("v4", 0, 40, 1);
         all_options[32] = 0xf0;
-        assert!(Segment::of(&all_options).is_none(), "no data behind the options");
+        assert!(Segment::of(&IpPacket::new(all_options)).is_none(), "no data behind the options");
         for version in ["v4", "v6"] {
             let whole = segment(version, 0, 30, 1);
             for length in 0..whole.len() {
@@ -295,6 +316,65 @@ mod tests {
         assert_eq!(counts(&longer), [1, 1], "only the last one may be shorter");
         let many: Vec<_> = (0..70).map(|at| segment("v4", at * 1000, 1000, 1)).collect();
         assert_eq!(counts(&many), [65, 5], "no packet is longer than 65,535 bytes");
+    }
+
+    /// A segment whose checksum is owed, with a field that is wrong until that is completed.
+    fn owing(version: &str, sequence: u32) -> IpPacket {
+        let (at, addresses) = if version == "v4" { (20, 12..20) } else { (40, 8..40) };
+        let mut packet = segment(version, sequence, 100, 7);
+        let pseudo = folded(sum(&packet[addresses]) + 6 + 120);
+        packet[at + 16..at + 18].copy_from_slice(&pseudo.to_be_bytes());
+        let owed = OwedChecksum { start: at as u16, offset: TCP_CHECKSUM };
+        IpPacket::new(packet).with_owed_checksum(owed).expect("it fits")
+    }
+
+    /// Goal: a checksum that is owed is passed on as such, alone or joined, beside segments that owe none.
+    /// Method: single ones; some that owe it and some that do not; one that owes another checksum, which is
+    /// not known to be right.
+    #[test]
+    fn owed_checksums_are_passed_on() {
+        let mut coalescer = Coalescer::new(Offload::On);
+        for (version, at) in [("v4", 20), ("v6", 40)] {
+            let alone = owing(version, 0);
+            assert_eq!(coalescer.fill([&alone]), 1);
+            let (header, bytes) = coalescer.bytes().split_at(HEADER);
+            let field = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+            assert_eq!((header[..2].to_vec(), [2, 4, 6, 8].map(field)), (vec![1, 0], [0, 0, at, 16]));
+            assert_eq!(bytes, alone.bytes());
+            let plain = IpPacket::new(segment(version, 100, 100, 7));
+            let given = [owing(version, 0), plain, owing(version, 200), owing(version, 300)];
+            assert_eq!(coalescer.fill(&given), 4, "{version}");
+            let whole = IpPacket::new(with_right_checksum(coalescer.bytes()[HEADER..].to_vec()));
+            assert!(Segment::of(&whole).unwrap().has_right_checksums());
+        }
+        let another = OwedChecksum { start: 20, offset: 18 };
+        let another = IpPacket::new(owing("v4", 100).bytes().to_vec()).with_owed_checksum(another);
+        assert_eq!(coalescer.fill(&[owing("v4", 0), another.unwrap()]), 1);
+    }
+
+    /// Goal: damage to a packet that owes its checksum is noticed by its receiver. Method: one bit of the
+    /// second of four is flipped; it leaves alone, with a checksum that is complete, and wrong.
+    #[test]
+    fn damage_to_a_packet_that_owes_its_checksum_stays() {
+        let mut packets: Vec<_> = (0..4).map(|number| owing("v4", number * 100)).collect();
+        packets[1].corrupt(77, 3);
+        assert!(!Segment::of(&packets[1]).unwrap().has_right_checksums());
+        let mut coalescer = Coalescer::new(Offload::On);
+        assert_eq!(coalescer.fill(&packets), 1);
+        assert_eq!(coalescer.fill(&packets[1..]), 1);
+        assert_eq!(coalescer.bytes()[..HEADER], [0; HEADER]);
+        packets[1].corrupt(77, 3);
+        assert!(Segment::of(&packets[1]).unwrap().has_right_checksums(), "but for that bit");
+    }
+
+    /// Goal: a reader without offloads gets a checksum that is right. Method: a packet that owes it.
+    #[test]
+    fn without_offloads_checksums_are_completed() {
+        let packet = owing("v4", 0);
+        let mut coalescer = Coalescer::new(Offload::Off);
+        assert_eq!(coalescer.fill([&packet]), 1);
+        assert_eq!(coalescer.bytes(), segment("v4", 0, 100, 7));
+        assert_eq!(packet.into_bytes(), coalescer.bytes());
     }
 
     /// Goal: without offloads bytes go out as they came.

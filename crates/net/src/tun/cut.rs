@@ -2,19 +2,23 @@
 //!
 //! With offloads the kernel gives out what it would give a network card: a packet whose checksum is still to
 //! be completed, or up to 64 KiB of a stream of TCP with one header for all. Each segment gets that header
-//! with its own length, place in the stream, identification and checksums; FIN and PSH are the last one's,
-//! CWR is the first one's.
+//! with its own length, place in the stream, identification and checksum of IP; FIN and PSH are the last
+//! one's, CWR is the first one's. TCP's checksum stays owed: the packet says so, and whoever needs it
+//! completes it.
 //!
 //! Invariant: every byte of data comes out once, in order, and no packet is longer than its headers and
 //! `gso_size`. Bytes that are no such thing are refused, whatever they are. Source: RFC 9293, RFC 3168, RFC
 //! 6864, the virtio specification (5.1.6, `virtio_net_hdr`). Absent: streams of UDP, which the kernel is
 //! not told to give out uncut.
 
-use super::checksum::{folded, sum};
 use super::virtio::{GSO_ECN, GSO_NONE, GSO_TCP_V4, GSO_TCP_V6, HEADER, NEEDS_CHECKSUM, VirtioHeader};
+use quietcore_qdisc::IpPacket;
+use quietcore_qdisc::checksum::{OwedChecksum, folded, sum};
 
-/// Where TCP's flags are, and those that not every segment has.
+/// Where TCP's flags and its checksum are.
 const TCP_FLAGS: usize = 13;
+pub(super) const TCP_CHECKSUM: u16 = 16;
+/// Flags that not every segment has.
 const FIN_AND_PUSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 /// Its number in IP.
@@ -27,18 +31,20 @@ const LONGEST: usize = 65_535;
 pub(super) struct NotCut;
 
 /// Gives each packet of what was `read` to `each`; how many there are.
-pub(super) fn cut(read: &mut [u8], each: &mut dyn FnMut(Vec<u8>)) -> Result<usize, NotCut> {
-    let (header, packet) = read.split_first_chunk_mut::<HEADER>().ok_or(NotCut)?;
+pub(super) fn cut(read: &[u8], each: &mut dyn FnMut(IpPacket)) -> Result<usize, NotCut> {
+    let (header, packet) = read.split_first_chunk::<HEADER>().ok_or(NotCut)?;
     let header = VirtioHeader::read(header);
     if packet.is_empty() {
         return Err(NotCut);
     }
     match header.kind & !GSO_ECN {
         GSO_NONE => {
+            let mut packet = IpPacket::new(packet.to_vec());
             if header.flags & NEEDS_CHECKSUM != 0 {
-                complete(packet, &header).ok_or(NotCut)?;
+                let owed = OwedChecksum { start: header.checksum_start, offset: header.checksum_offset };
+                packet = packet.with_owed_checksum(owed).ok_or(NotCut)?;
             }
-            each(packet.to_vec());
+            each(packet);
             Ok(1)
         }
         GSO_TCP_V4 | GSO_TCP_V6 => {
@@ -47,17 +53,6 @@ pub(super) fn cut(read: &mut [u8], each: &mut dyn FnMut(Vec<u8>)) -> Result<usiz
         }
         _ => Err(NotCut),
     }
-}
-
-/// Completes a checksum of which the sum of the pseudo-header is there.
-fn complete(packet: &mut [u8], header: &VirtioHeader) -> Option<()> {
-    let covered = packet.get_mut(usize::from(header.checksum_start)..)?;
-    let at = usize::from(header.checksum_offset);
-    let checksum = !folded(sum(covered));
-    let field = covered.get_mut(at..at + 2)?;
-    // 0 is "none" in UDP over IPv4, and another writing of 0xffff everywhere.
-    field.copy_from_slice(&if checksum == 0 { u16::MAX } else { checksum }.to_be_bytes());
-    Some(())
 }
 
 /// A piece of a stream: headers, and data for several segments.
@@ -89,7 +84,7 @@ impl<'a> Stream<'a> {
         Some(Self { headers, data, size, tcp, is_v4 })
     }
 
-    fn segments(&self, each: &mut dyn FnMut(Vec<u8>)) -> usize {
+    fn segments(&self, each: &mut dyn FnMut(IpPacket)) -> usize {
         let last = self.data.len().div_ceil(self.size) - 1;
         for (number, data) in self.data.chunks(self.size).enumerate() {
             let mut packet = Vec::with_capacity(self.headers.len() + data.len());
@@ -104,8 +99,10 @@ impl<'a> Stream<'a> {
             let not_last = if number < last { FIN_AND_PUSH } else { 0 };
             let not_first = if number > 0 { CWR } else { 0 };
             packet[self.tcp + TCP_FLAGS] &= !(not_last | not_first);
-            self.write_checksum(&mut packet);
-            each(packet);
+            self.write_pseudo_header(&mut packet);
+            // Its header is there, as `of` has seen.
+            let owed = OwedChecksum { start: self.tcp as u16, offset: TCP_CHECKSUM };
+            IpPacket::new(packet).with_owed_checksum(owed).into_iter().for_each(&mut *each);
         }
         last + 1
     }
@@ -125,30 +122,34 @@ impl<'a> Stream<'a> {
         packet[10..12].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    fn write_checksum(&self, packet: &mut [u8]) {
+    /// The sum that the field of TCP's checksum has until that is completed.
+    fn write_pseudo_header(&self, packet: &mut [u8]) {
         let addresses = if self.is_v4 { 12..20 } else { 8..40 };
         let segment = packet.len() - self.tcp;
         let pseudo_header = sum(&packet[addresses]) + u64::from(TCP) + segment as u64;
-        packet[self.tcp + 16..self.tcp + 18].fill(0);
-        let checksum = !folded(pseudo_header + sum(&packet[self.tcp..]));
-        packet[self.tcp + 16..self.tcp + 18].copy_from_slice(&checksum.to_be_bytes());
+        let field = self.tcp + usize::from(TCP_CHECKSUM);
+        packet[field..field + 2].copy_from_slice(&folded(pseudo_header).to_be_bytes());
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::checksum::{folded, sum};
     use super::super::coalesce::{Coalescer, Offload};
     use super::super::tcp_segment::{tcp_segment, with_right_checksum};
     use super::super::virtio::{GSO_ECN, HEADER, NEEDS_CHECKSUM};
-    use super::{NotCut, cut};
+    use super::{NotCut, OwedChecksum, cut, folded, sum};
     use quietcore_qdisc::IpPacket;
 
-    fn packets(read: &[u8]) -> Result<Vec<Vec<u8>>, NotCut> {
+    fn owing(read: &[u8]) -> Result<Vec<IpPacket>, NotCut> {
         let mut found = Vec::new();
-        let count = cut(&mut read.to_vec(), &mut |packet| found.push(packet))?;
+        let count = cut(read, &mut |packet| found.push(packet))?;
         assert_eq!(count, found.len());
         Ok(found)
+    }
+
+    /// Their bytes, with all checksums.
+    fn packets(read: &[u8]) -> Result<Vec<Vec<u8>>, NotCut> {
+        Ok(owing(read)?.into_iter().map(IpPacket::into_bytes).collect())
     }
 
     /// Whether the sums of the IP header and of what is behind it are right; `at` is where that begins.
@@ -194,6 +195,25 @@ mod tests {
         }
     }
 
+    /// Goal: what is cut owes its checksum, and has the sum of its own pseudo-header where that goes. Method:
+    /// three segments, the last one shorter, of both versions.
+    #[test]
+    fn segments_owe_their_checksum() {
+        for at in [20, 40] {
+            let lengths = [100, 100, 41];
+            let given = (0..3).map(|number| segment(at, number, &vec![7; lengths[usize::from(number)]]));
+            let given: Vec<_> = given.map(IpPacket::new).collect();
+            let mut coalescer = Coalescer::new(Offload::On);
+            assert_eq!(coalescer.fill(&given), 3);
+            for (packet, length) in owing(coalescer.bytes()).unwrap().iter().zip(lengths) {
+                assert_eq!(packet.owed_checksum(), Some(OwedChecksum { start: at as u16, offset: 16 }));
+                let addresses = if at == 20 { 12..20 } else { 8..40 };
+                let pseudo = folded(sum(&packet.bytes()[addresses]) + 6 + 32 + length as u64);
+                assert_eq!(packet.bytes()[at + 16..at + 18], pseudo.to_be_bytes(), "{at}, {length}");
+            }
+        }
+    }
+
     /// Goal: flags that not every segment has are where they belong. Method: FIN, PSH and CWR on a stream
     /// that says that it marks congestion.
     #[test]
@@ -221,7 +241,9 @@ mod tests {
             header[0] = NEEDS_CHECKSUM;
             header[6..8].copy_from_slice(&20_u16.to_ne_bytes());
             header[8..10].copy_from_slice(&(offset as u16).to_ne_bytes());
-            let found = packets(&[&header[..], &packet].concat()).unwrap();
+            let read = [&header[..], &packet].concat();
+            assert_eq!(owing(&read).unwrap()[0].bytes(), packet, "nothing is summed before it is asked for");
+            let found = packets(&read).unwrap();
             assert_eq!(found.len(), 1);
             assert!(has_right_checksums(&found[0], 20), "{protocol}: {found:?}");
             assert_eq!(
@@ -254,6 +276,8 @@ mod tests {
                 }
             }
         }
+        let far = [&[NEEDS_CHECKSUM, 0, 0, 0, 0, 0, 0xff, 0xff, 16, 0][..], &[0x45; 90]].concat();
+        assert_eq!(packets(&far), Err(NotCut), "a checksum beyond the packet");
         assert_eq!(packets(&[0; HEADER]), Err(NotCut));
         assert_eq!(packets(&[&[0; HEADER][..], &[1]].concat()), Ok(vec![vec![1]]));
         assert_eq!(packets(&[&[0, 5, 0, 0, 9, 0, 0, 0, 0, 0][..], &[0x45; 90]].concat()), Err(NotCut));

@@ -193,10 +193,10 @@ impl Buffers {
     fn read(&mut self, file: &OwnedFd) -> Result<usize, Errno> {
         let length = rustix::io::read(file, &mut self.whole[..])?;
         let (packets, link_header) = (&mut self.packets, self.link_header);
-        let mut add = |packet: Vec<u8>| packets.push(IpPacket::new(packet).with_link_header(link_header));
-        let bytes = &mut self.whole[..length];
+        let mut add = |packet: IpPacket| packets.push(packet.with_link_header(link_header));
+        let bytes = &self.whole[..length];
         if self.offload == Offload::Off {
-            add(bytes.to_vec());
+            add(IpPacket::new(bytes.to_vec()));
             return Ok(1);
         }
         Ok(cut(bytes, &mut add).unwrap_or(0))

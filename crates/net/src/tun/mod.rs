@@ -32,7 +32,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod checksum;
 mod coalesce;
 mod cut;
 mod ends;

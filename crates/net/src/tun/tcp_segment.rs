@@ -1,6 +1,6 @@
 //! TCP segments as the tests of this folder need them.
 
-use super::checksum::{folded, sum};
+use quietcore_qdisc::checksum::{folded, sum};
 
 /// A segment of IPv4 (`at`, where TCP begins, is 20) or IPv6 (40), with right checksums. `identification` is
 /// of IPv4 only; `options` bytes of options, each of which ends the list (0).

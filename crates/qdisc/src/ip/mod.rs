@@ -4,12 +4,13 @@
 //!
 //! Deviation: a filter of ports reads them behind IPv4's options, and not in fragments that have none, where
 //! `u32` reads bytes 20 to 23 of whatever comes (tc-u32(8)). Absent: the bytes of link headers (their number
-//! can be told), segmentation offload.
+//! can be told).
 
 mod header;
 
 pub use header::IpHeader;
 
+use crate::checksum::OwedChecksum;
 use crate::packet::Packet;
 use crate::tc::FieldMatch;
 use alloc::vec::Vec;
@@ -26,6 +27,8 @@ pub struct IpPacket {
     header: Option<IpHeader>,
     /// Bytes that it takes on the link besides.
     link_header: u16,
+    /// Fits into `bytes`.
+    owed: Option<OwedChecksum>,
 }
 
 impl IpPacket {
@@ -33,7 +36,7 @@ impl IpPacket {
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         let header = IpHeader::parse(&bytes);
-        Self { bytes, header, link_header: 0 }
+        Self { bytes, header, link_header: 0, owed: None }
     }
 
     /// The same packet on a link that puts so many bytes before it: they count where bytes are counted, as
@@ -43,21 +46,43 @@ impl IpPacket {
         Self { link_header: bytes, ..self }
     }
 
+    /// The same packet, whose transport's checksum is still to be completed: as a TUN interface with offloads
+    /// gives it. `None` if there is no such field in it.
+    #[must_use]
+    pub fn with_owed_checksum(self, owed: OwedChecksum) -> Option<Self> {
+        owed.fits(self.bytes.len()).then_some(Self { owed: Some(owed), ..self })
+    }
+
+    /// The checksum that is still to be completed, if one is.
+    #[must_use]
+    pub const fn owed_checksum(&self) -> Option<OwedChecksum> {
+        self.owed
+    }
+
+    /// Completes the checksum that is owed. Cost: one pass over the packet if one is.
+    pub fn complete_checksum(&mut self) {
+        if let Some(owed) = self.owed.take() {
+            owed.complete(&mut self.bytes);
+        }
+    }
+
     /// What its headers say, if it is an IP packet.
     #[must_use]
     pub const fn header(&self) -> Option<&IpHeader> {
         self.header.as_ref()
     }
 
-    /// Its bytes.
+    /// Its bytes, as they are: without the [checksum that is owed](Self::owed_checksum), which only a packet
+    /// that was told so lacks.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Its bytes.
+    /// Its bytes, complete.
     #[must_use]
-    pub fn into_bytes(self) -> Vec<u8> {
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.complete_checksum();
         self.bytes
     }
 }
@@ -85,7 +110,9 @@ impl Packet for IpPacket {
         Some(self.clone())
     }
 
+    /// The checksum is completed first, so that its receiver can tell.
     fn corrupt(&mut self, byte: u32, bit: u32) {
+        self.complete_checksum();
         self.bytes.corrupt(byte, bit);
         self.header = IpHeader::parse(&self.bytes);
     }
