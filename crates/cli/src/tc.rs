@@ -8,7 +8,8 @@ use crate::outcome::CommandOutcome;
 use crate::output;
 use clap::Args;
 use quietcore_net::instance::{self, InstanceRecord, ask};
-use quietcore_qdisc::tc::{Command, parse};
+use quietcore_qdisc::filter::{Ematch, EmatchMeta, EmatchOperand, EmatchTerm};
+use quietcore_qdisc::tc::{Classifier, Command, TcVerb, parse};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -95,6 +96,33 @@ pub(crate) fn run(args: &TcArgs) -> Result<CommandOutcome, CliError> {
     Ok(CommandOutcome::Fine)
 }
 
+/// As tc warns: on standard error, and the line is carried out.
+const NO_MARKS: &str = "Warning: packets bring no mark through a TUN interface or a socket, so this filter is for \
+                        none of them; match addresses, ports or the DSCP field instead";
+
+/// Whether a filter is made that looks at marks.
+fn looks_at_marks(command: &Command) -> bool {
+    fn any_mark(list: &[Ematch]) -> bool {
+        let is_mark =
+            |side: &EmatchOperand| matches!(side, EmatchOperand::Meta { what: EmatchMeta::Mark, .. });
+        list.iter().any(|ematch| match &ematch.term {
+            EmatchTerm::Meta(left, _, right) => is_mark(left) || is_mark(right),
+            EmatchTerm::Group(list) => any_mark(list),
+            _ => false,
+        })
+    }
+    let Command::Filter(command) = command else { return false };
+    let looks = match &command.classifier {
+        Some(Classifier::Fw(_)) => true,
+        Some(Classifier::U32(options)) => {
+            options.selector.as_ref().is_some_and(|selector| selector.mark.is_some())
+        }
+        Some(Classifier::Basic(options)) => any_mark(&options.matches),
+        _ => false,
+    };
+    looks && command.verb != TcVerb::Delete
+}
+
 /// What a line asks of the program itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum About {
@@ -147,7 +175,11 @@ fn execute(
     let at = chosen(&records, name, device_of(command)).map_err(CliError::Live)?;
     let (record, stream) = &mut instances[at];
     let failed = |error| CliError::Live(format!("instance {} does not answer: {error}", record.name));
-    ask(stream, line).map_err(failed)
+    let answer = ask(stream, line).map_err(failed)?;
+    if answer.is_ok() && looks_at_marks(command) {
+        output::say(NO_MARKS);
+    }
+    Ok(answer)
 }
 
 fn device_of(command: &Command) -> Option<&str> {
@@ -201,7 +233,7 @@ fn chosen(records: &[&InstanceRecord], name: Option<&str>, device: Option<&str>)
 
 #[cfg(test)]
 mod tests {
-    use super::{About, Request, about, chosen, device_of};
+    use super::{About, Request, about, chosen, device_of, looks_at_marks};
     use quietcore_net::instance::InstanceRecord;
     use quietcore_qdisc::tc::parse;
 
@@ -236,6 +268,21 @@ mod tests {
         ] {
             assert_eq!(about(line), asked, "{line}");
         }
+    }
+
+    /// Goal: only filters of marks are warned of. Method: each kind, with and without.
+    #[test]
+    fn marks_are_warned_of() {
+        let warned = |line: &str| looks_at_marks(&parse(&format!("filter {line}")).unwrap());
+        assert!(warned("add dev eth1 protocol ip handle 6 fw flowid 1:1"));
+        assert!(warned("add dev eth1 u32 match mark 6 0xff flowid 1:1"));
+        assert!(warned("replace dev eth1 basic match (cmp(u8 at 0 eq 1) or meta(nf_mark eq 6)) flowid 1:1"));
+        assert!(warned("add dev eth1 basic match meta(priority eq nf_mark) flowid 1:1"));
+        assert!(!warned("del dev eth1 prio 1 handle 6 fw"));
+        assert!(!warned("add dev eth1 u32 match u32 0 0 flowid 1:1"));
+        assert!(!warned("add dev eth1 basic match meta(priority eq 6) flowid 1:1"));
+        assert!(!warned("add dev eth1 matchall flowid 1:1"));
+        assert!(!warned("show dev eth1"));
     }
 
     /// Goal: the instance that has the device is asked, and every other case names the remedy.

@@ -66,7 +66,7 @@ mod waiting;
 
 pub use control::{
     Answer, ClassReport, Control, FilterReport, QdiscReport, QueueReport, RateReport, ShowOptions,
-    TcControlError,
+    TcControlError, TcFilterError,
 };
 pub use device::Device;
 pub use driver::Driver;

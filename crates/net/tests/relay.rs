@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use quietcore::net::{
     Control, DeviceError, Network, Relay, RelayEnd, RelayError, RelayOptions, RelaySide, RelayStatistics,
 };
-use quietcore::qdisc::tc::FieldMatch;
+use quietcore::qdisc::filter::U32Key;
 use quietcore::qdisc::{
     Chance, Fifo, FifoLimit, Netem, NetemDelay, NetemLoss, NetemSettings, Packet, Probability,
 };
@@ -263,9 +263,13 @@ fn filters_see_the_peer() {
         }
         fn enqueue(&mut self, now: Nanos, packet: quietcore::qdisc::IpPacket) -> quietcore::qdisc::Enqueued {
             let [from, to] = self.0;
-            if packet.matches(&FieldMatch::SourcePort { value: from, mask: 0xffff })
-                && packet.matches(&FieldMatch::DestinationPort { value: to, mask: 0xffff })
-            {
+            let between = U32Key {
+                value: u32::from(from) << 16 | u32::from(to),
+                mask: u32::MAX,
+                offset: 20,
+                next_header: false,
+            };
+            if between.is_met(packet.network_bytes(), 0, 0) == Some(true) {
                 self.1.enqueue(now, packet)
             } else {
                 quietcore::qdisc::Enqueued::Dropped

@@ -41,6 +41,7 @@ mod drr;
 mod estimator;
 mod ets;
 mod fifo;
+pub mod filter;
 mod fq;
 mod fq_codel;
 mod hfsc;

@@ -1,6 +1,5 @@
 //! What a queueing discipline asks of a packet.
 
-use crate::tc::FieldMatch;
 use alloc::vec::Vec;
 use quietcore_core::Nanos;
 
@@ -66,10 +65,14 @@ pub trait Packet: Sized + 'static {
         false
     }
 
-    /// Whether a filter's field is as `rule` tells; a packet of which nothing is known matches no rule.
-    fn matches(&self, rule: &FieldMatch) -> bool {
-        let _ = rule;
-        false
+    /// Its bytes for filters: from the first one of the network header on; none of which nothing is known.
+    fn network_bytes(&self) -> &[u8] {
+        &[]
+    }
+
+    /// Its mark, which filters can read: in the kernel, what a firewall or a socket gave it.
+    fn mark(&self) -> u32 {
+        0
     }
 }
 
@@ -94,10 +97,8 @@ impl Packet for Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::Packet;
-    use crate::tc::FieldMatch;
     use alloc::vec;
     use alloc::vec::Vec;
-    use core::net::Ipv4Addr;
 
     #[derive(Debug, PartialEq, Eq)]
     struct Plain;
@@ -108,10 +109,6 @@ mod tests {
         }
     }
 
-    fn any() -> FieldMatch {
-        FieldMatch::Source { address: Ipv4Addr::UNSPECIFIED, mask: Ipv4Addr::UNSPECIFIED }
-    }
-
     /// Goal: of a packet that tells only its length nothing else is assumed. Method: each question.
     #[test]
     fn nothing_else_is_assumed() {
@@ -119,7 +116,8 @@ mod tests {
         assert_eq!((packet.flow(), packet.priority()), (0, 0));
         assert_eq!((packet.departure(), packet.pacing_rate(), packet.duplicate()), (None, None, None));
         assert_eq!(packet.traffic_class(), None);
-        assert!(!packet.mark_congestion() && !packet.matches(&any()));
+        assert_eq!((packet.network_bytes(), packet.mark()), (&[][..], 0));
+        assert!(!packet.mark_congestion());
     }
 
     /// Goal: bytes are copied, and one bit of them is flipped. Method: bits and bytes that are taken modulo,
@@ -129,7 +127,7 @@ mod tests {
         let mut bytes = vec![0_u8; 3];
         bytes.corrupt(7, 13);
         assert_eq!((&bytes, bytes.duplicate()), (&vec![0, 0b10_0000, 0], Some(vec![0, 0b10_0000, 0])));
-        assert!(!bytes.mark_congestion() && !bytes.matches(&any()));
+        assert!(!bytes.mark_congestion() && bytes.network_bytes().is_empty());
         let mut one = vec![0_u8];
         one.corrupt(7, 3);
         assert_eq!(one, [0b1000]);

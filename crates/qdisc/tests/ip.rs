@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 use quietcore_qdisc::checksum::OwedChecksum;
-use quietcore_qdisc::tc::FieldMatch;
 use quietcore_qdisc::{IpHeader, IpPacket, Packet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -210,31 +209,34 @@ fn bytes_of_the_link_and_of_no_packet() {
     assert_eq!((cut.len(), cut.flow(), cut.priority(), cut.mark_congestion()), (10, 0, 0, false));
 }
 
-/// Goal: fields are compared under their masks, and only IPv4 has them. Method: a table.
+/// Goal: filters see the bytes of a packet, and the mark that its maker gave it. Method: one of each.
 #[test]
-fn filters_compare_what_their_masks_leave() {
-    let packet = IpPacket::new(v4(0, 1, 0, UDP, &datagram()));
-    let ten = Ipv4Addr::new(10, 99, 99, 99);
-    let (eight, all) = (Ipv4Addr::new(255, 0, 0, 0), Ipv4Addr::BROADCAST);
-    for (rule, wanted) in [
-        (FieldMatch::Source { address: ten, mask: eight }, true),
-        (FieldMatch::Source { address: ten, mask: all }, false),
-        (FieldMatch::Destination { address: Ipv4Addr::new(10, 0, 0, 2), mask: all }, true),
-        (FieldMatch::Destination { address: Ipv4Addr::new(10, 0, 0, 1), mask: all }, false),
-        (FieldMatch::SourcePort { value: 1000, mask: 0xffff }, true),
-        (FieldMatch::SourcePort { value: 1001, mask: 0xfffe }, true),
-        (FieldMatch::DestinationPort { value: 53, mask: 0xffff }, true),
-        (FieldMatch::DestinationPort { value: 1000, mask: 0xffff }, false),
-        (FieldMatch::Protocol { value: UDP, mask: 0xff }, true),
-        (FieldMatch::Protocol { value: 6, mask: 0xff }, false),
-        (FieldMatch::Protocol { value: 6, mask: 0 }, true),
-    ] {
-        assert_eq!(packet.matches(&rule), wanted, "{rule}");
-        assert!(!IpPacket::new(v6(0, UDP, &datagram())).matches(&rule), "{rule} is of IPv4");
-        assert!(!IpPacket::new(vec![0x45; 10]).matches(&rule), "{rule} in a cut packet");
-    }
-    let later = IpPacket::new(v4(0, 0, 9, UDP, &datagram()));
-    assert!(!later.matches(&FieldMatch::SourcePort { value: 0, mask: 0 }), "it has no port");
+fn bytes_and_mark_for_filters() {
+    let bytes = v4(0, 1, 0, UDP, &datagram());
+    let packet = IpPacket::new(bytes.clone()).with_link_header(14);
+    assert_eq!((packet.network_bytes(), packet.mark()), (&bytes[..], 0));
+    assert_eq!(packet.with_mark(6).mark(), 6);
+}
+
+/// Goal: what is carried begins behind all headers, and not in later fragments; hops are told. Method:
+/// options of IPv4, an extension header of IPv6, fragments of both.
+#[test]
+fn where_the_payload_begins() {
+    let told = |bytes: Vec<u8>| {
+        let hops = if bytes[0] >> 4 == 4 { bytes[8] } else { bytes[7] };
+        let header = header(bytes);
+        assert_eq!(header.hop_limit, hops);
+        header.payload
+    };
+    assert_eq!(told(v4(0, 0, 0, UDP, &datagram())), Some(20));
+    assert_eq!(told(v4(0, 2, 0, UDP, &datagram())), Some(28));
+    assert_eq!(told(v4(0, 0, 0x2000, UDP, &datagram())), Some(20), "the first fragment");
+    assert_eq!(told(v4(0, 0, 9, UDP, &datagram())), None, "a later one");
+    assert_eq!(told(v6(0, UDP, &datagram())), Some(40));
+    let behind_options = [&[UDP, 0, 0, 0, 0, 0, 0, 0], &datagram()[..]].concat();
+    assert_eq!(told(v6(0, 60, &behind_options)), Some(48));
+    let later = [&[UDP, 0, 0, 8, 0, 0, 0, 0], &datagram()[..]].concat();
+    assert_eq!(told(v6(0, 44, &later)), None);
 }
 
 /// Goal: priorities are tc-prio(8)'s. Method: its table.

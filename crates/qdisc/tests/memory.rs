@@ -4,11 +4,15 @@ mod common;
 
 use common::{Parcel, id, rate};
 use quietcore_core::Nanos;
+use quietcore_qdisc::filter::{
+    Ematch, EmatchCompare, EmatchLayer, EmatchOperator, EmatchTerm, FlowerKeys, U32Address, U32Hash, U32Rule,
+    U32Selector, U32Tables, are_met,
+};
 use quietcore_qdisc::{
     ClassId, Codel, CodelLaw, CodelSettings, Dequeued, Distribution, Drr, Ets, EtsSettings, Fifo, FifoLimit,
     Fq, FqCodel, FqCodelSettings, FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, IdleDamping,
-    InnerQdisc, Multiq, Netem, NetemDelay, NetemSettings, Noqueue, Packet, PfifoFast, Probability, Qdisc,
-    Red, RedCurve, RedSettings, ServiceCurve, Sfq, SfqSettings, Tbf, TbfLimit, TbfSettings,
+    InnerQdisc, IpPacket, Multiq, Netem, NetemDelay, NetemSettings, Noqueue, Packet, PfifoFast, Probability,
+    Qdisc, Red, RedCurve, RedSettings, ServiceCurve, Sfq, SfqSettings, Tbf, TbfLimit, TbfSettings,
 };
 use quietcore_testing::{CountingAllocator, allocations};
 
@@ -187,4 +191,43 @@ fn no_packet_of_a_class_allocates() {
         hfsc.set_leaf(Nanos(0), class, Box::new(Fifo::new(FifoLimit::Packets(16)))).expect("a leaf");
     }
     assert_eq!(pass(&mut hfsc, 300), 0);
+}
+
+/// Goal: a packet that goes through filters asks for no memory. Method: tables that are linked, a flower and
+/// extended matches, 1,000 packets.
+#[test]
+fn filters_ask_for_no_memory() {
+    let mut tables = U32Tables::default();
+    let hash = Some(U32Hash { mask: 0xff, offset: 20 });
+    let to = |link, flow| U32Rule::new(U32Selector { hash, ..U32Selector::default() }, link, flow);
+    assert_eq!((tables.add_root(5), tables.add_table(Some(2), 5, 256)), (Ok(0x800), Ok(2)));
+    tables.add_rule(5, None, None, to(Some(2), None)).expect("a rule");
+    for bucket in 0..=u8::MAX {
+        let place = U32Address { table: 2, bucket, rule: 0 };
+        tables.add_rule(5, Some(place), None, to(None, Some(id(bucket.into())))).expect("a rule");
+    }
+    let keys = FlowerKeys { ip_protocol: Some(17), ..FlowerKeys::default() };
+    let compare = EmatchCompare {
+        bytes: 2,
+        at: 2,
+        layer: EmatchLayer::Transport,
+        mask: 0,
+        swapped: false,
+        operator: EmatchOperator::Equal,
+        value: 7,
+    };
+    let inside = Ematch { is_negated: false, term: EmatchTerm::Compare(compare), join: None };
+    let list = [Ematch { is_negated: true, term: EmatchTerm::Group(vec![inside]), join: None }];
+    let mut bytes = vec![0; 28];
+    (bytes[0], bytes[3], bytes[9]) = (0x45, 28, 17);
+    let mut packet = IpPacket::new(bytes);
+    let before = allocations();
+    for number in 0..1_000_u32 {
+        packet.corrupt(23, number % 8);
+        let port = packet.bytes()[23];
+        assert_eq!(tables.search(5, packet.bytes(), 0), Some(id(port.into())));
+        assert!(keys.is_met(packet.bytes()));
+        assert_eq!(are_met(&list, &packet), port != 7);
+    }
+    assert_eq!(allocations() - before, 0);
 }

@@ -49,9 +49,9 @@ qdisc bad dev eth0
       ^^^
 unknown command `bad`; allowed: add, change, replace, delete, show, list, ls
 
-filter change dev eth0 matchall flowid 1:1
-       ^^^^^^
-unknown command `change`; allowed: add, delete, show, list, ls
+filter get dev eth0 matchall flowid 1:1
+       ^^^
+unknown command `get`; allowed: add, change, replace, delete, show, list, ls
 
 qd show dev eth0 netem
                  ^^^^^
@@ -364,47 +364,72 @@ class add dev eth0 parent 1: hfsc rt umax 1500b dmax 10ms m2 1mbit
 unknown part of a curve `m2`; allowed: rate
 ";
 
-/// Fields, masks, addresses.
+/// Fields, masks, addresses, matches.
 const FILTERS: &str = "
-filter add dev eth0 parent 1: protocol ip prio 1 u32 flowid 1:1
-                                                                ^
-u32 lacks `match`
-
-filter add dev eth0 parent 1: u32 match ip dport 80 0xffff
-                                                           ^
-u32 lacks `flowid`
-
 filter add dev eth0 parent 1: u32 match ip dport 80 0x1ffff flowid 1:1
                                                     ^^^^^^^
-`0x1ffff` is out of range: from 0 to 0xffff; allowed: a hexadecimal mask
+`0x1ffff` is out of range: from 0 to 0xffff
 
-filter add dev eth0 parent 1: u32 match ip tos 80 0xff flowid 1:1
-                                           ^^^
-unknown field of an IP header `tos`; allowed: src, dst, sport, dport, protocol
+filter add dev eth0 parent 1: u32 match u32 1 1 at 2
+                                                   ^
+`2` is not a multiple of 4, where a word begins
 
 filter add dev eth0 parent 1: u32 match ip src 10.0.0.0/33 flowid 1:1
                                                ^^^^^^^^^^^
 `10.0.0.0/33` is out of range: from /0 to /32; allowed: ADDRESS, ADDRESS/LENGTH, ADDRESS/MASK, any
 
-filter add dev eth0 parent 1: u32 match ip src 10.0.0 flowid 1:1
+filter add dev eth0 parent 1: u32 match ip src 10.0.x flowid 1:1
                                                ^^^^^^
-`10.0.0` is not an IPv4 address; allowed: ADDRESS, ADDRESS/LENGTH, ADDRESS/MASK, any
+`10.0.x` is not an IPv4 address; allowed: ADDRESS, ADDRESS/LENGTH, ADDRESS/MASK, any
 
-filter add dev eth0 parent 1: u32 match tcp dst 80 0xffff flowid 1:1
-                                        ^^^
-unknown header `tcp`; allowed: ip
+filter add dev eth0 parent 1: u32 match sctp dst 80 0xffff flowid 1:1
+                                        ^^^^
+unknown header `sctp`; allowed: u32, u16, u8, ip, ip6, udp, tcp, icmp, mark, ether
 
-filter add dev eth0 parent 1: fw flowid 1:1
-                              ^^
-unknown kind of filter `fw`; allowed: u32, matchall, dev, root, parent, protocol, prio, priority, pref, preference
+filter add dev eth0 parent 1: u32 divisor 3
+                                          ^
+`3` is not a power of 2 of at most 256
+
+filter add dev eth0 parent 1: flow flowid 1:1
+                              ^^^^
+unknown kind of filter `flow`; allowed: u32, fw, flower, basic, matchall, dev, root, parent, protocol, prio, \
+priority, pref, preference, handle, chain
 
 filter add dev eth0 protocol ip prio 70000 matchall flowid 1:1
                                      ^^^^^
-`70000` is out of range: from 0 to 65535
+`70000` is not a priority, from 0 to 65535
 
 filter add dev eth0 matchall flowid 1:1 classid 1:2
                                         ^^^^^^^
 `classid` sets `flowid`, which is given already
+
+filter add dev eth0 prio 1 handle 1:x u32 match u32 0 0
+                                  ^^^
+`1:x` is not a name of a table or rule, such as 800::801
+
+filter add dev eth0 u32 match u32 0 0 flowid 1:1 action drop
+                                                 ^^^^^^
+`action` is not supported: filters send packets to classes, actions do not exist
+
+filter add dev eth0 flower dst_port 80
+                                    ^^
+`80` is not for this protocol: `ip_proto tcp`, `udp` or `sctp` has to stand before
+
+filter add dev eth0 basic match cmp(u8 at 9 eq)
+                                            ^^^
+`eq)` is not complete: cmp(u8|u16|u32 at OFFSET [layer LAYER] eq|gt|lt VALUE)
+
+filter add dev eth0 basic match ipset(A dst)
+                                ^^^^^^^
+`ipset(A` is not supported: the kernel's sets of addresses are not there; match addresses with u32 or flower
+
+filter add dev eth0 basic match meta(nf_mark eq 6
+                                                  ^
+a match lacks its end, `)`
+
+filter add dev eth0 chain 2 matchall flowid 1:1
+                          ^
+`2` is not supported: there is one chain of filters, 0
 ";
 
 /// Goal: marks stand below the word whatever is before it. Method: tabs, wide letters, a hostile line.

@@ -86,6 +86,8 @@ pub(super) enum Suite {
     DisciplineUnits,
     /// Devices that run them on lanes.
     Devices,
+    /// Lines of `tc` on such devices.
+    Control,
     /// What a recording and a host are said to show, figure by figure.
     Figures,
     /// The tests beside the code of devices, of the relay, and of instances.
@@ -151,8 +153,7 @@ struct SuiteProgram {
     tests: &'static str,
 }
 
-const DISCIPLINES: &str =
-    "--test fq --test htb --test htb_recorded --test netem --test tbf --test prio --test tx_queue";
+const DISCIPLINES: &str = "--test fq --test htb --test htb_recorded --test netem --test tbf --test prio --test tx_queue --test filters";
 
 const ROUNDS: &str = "--test drr --test ets --test bands --test order_recorded";
 
@@ -188,6 +189,7 @@ impl Suite {
             Self::StreamUnits => of("quietcore-net", "--lib --features stream", "", "crates/net/src"),
             Self::CommandUnits => of("quietcore-cli", "--bin quietcore", "", "crates/cli/src"),
             Self::Devices => of("quietcore-net", "--test net", "", "crates/net/tests/net.rs"),
+            Self::Control => of("quietcore-net", "--test net_control", "", "crates/net/tests/net_control"),
             Self::Figures => of("quietcore-explain", "--test figures", "", "crates/explain/tests/figures"),
             Self::Futures => of("quietcore-live", "--test time", "", "crates/live/tests/time"),
             Self::Adapters => of("quietcore", "--test adapters", "", "crates/quietcore/tests/adapters"),

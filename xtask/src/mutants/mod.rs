@@ -20,6 +20,7 @@ mod drawn_core;
 mod ends;
 mod figures;
 mod files;
+mod filters;
 mod futures;
 mod glue;
 mod hierarchy;
@@ -89,6 +90,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("units of tc, htb, hfsc, cbq and netem", schedulers::SCHEDULERS),
     ("queues with controlled delay", controlled::CONTROLLED_QUEUES),
     ("tables of netem, bands and rounds", kinds::KINDS),
+    ("which packets filters are for", filters::FILTERS),
     ("boundaries of what listens and of what runs as root", boundaries::BOUNDARIES),
     ("futures that wait for time", futures::FUTURES),
     ("timers for other projects", adapters::ADAPTERS),

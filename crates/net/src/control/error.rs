@@ -3,6 +3,8 @@
 //! The words of `tc` and of the kernel are in front, so that they can be searched for; what they leave out,
 //! what there is instead, stands behind.
 
+use super::filter::TcFilterError;
+use super::known::write_known;
 use core::fmt;
 use quietcore_qdisc::ClassId;
 use quietcore_qdisc::tc::{TcError, TcRefusal};
@@ -68,13 +70,8 @@ pub enum TcControlError {
         /// Those that there are.
         known: Vec<ClassId>,
     },
-    /// No filter is like that.
-    UnknownFilter {
-        /// The discipline or class.
-        parent: ClassId,
-        /// The priorities that there are.
-        known: Vec<u16>,
-    },
+    /// A filter cannot be as the line says.
+    Filter(TcFilterError),
     /// It cannot be as the line says.
     Refused(TcRefusal),
 }
@@ -124,17 +121,16 @@ impl TcControlError {
     }
 }
 
+impl From<TcFilterError> for TcControlError {
+    fn from(error: TcFilterError) -> Self {
+        Self::Filter(error)
+    }
+}
+
 impl From<TcError> for TcControlError {
     fn from(error: TcError) -> Self {
         Self::Line(error)
     }
-}
-
-/// Names, with something between them; "there is none" without any.
-fn write_known<T: fmt::Display>(known: &[T], out: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let Some((first, others)) = known.split_first() else { return out.write_str("there is none") };
-    write!(out, "there is {first}")?;
-    others.iter().try_for_each(|other| write!(out, ", {other}"))
 }
 
 impl fmt::Display for TcControlError {
@@ -170,10 +166,7 @@ impl fmt::Display for TcControlError {
                 write!(out, "Specified class {class} not found; ")?;
                 write_known(known, out)
             }
-            Self::UnknownFilter { parent, known } => {
-                write!(out, "Cannot find specified filter of {parent}; of priorities ")?;
-                write_known(known, out)
-            }
+            Self::Filter(error) => error.fmt(out),
             Self::Refused(refusal) => refusal.fmt(out),
         }
     }
@@ -183,6 +176,7 @@ impl core::error::Error for TcControlError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Line(error) => Some(error),
+            Self::Filter(error) => Some(error),
             _ => None,
         }
     }

@@ -1,44 +1,51 @@
-//! `filter add` and `del`.
+//! `filter add`, `change`, `replace` and `del`: whose filters they are about.
 
 use super::TcControlError;
-use super::filter::NewFilter;
+use super::filter::FilterOrder;
 use super::node::QdiscNode;
 use super::qdiscs::root_handle;
 use super::state::ControlState;
+use super::tree::DeviceEntry;
 use core::fmt::Debug;
 use quietcore_live::Nanos;
-use quietcore_qdisc::tc::{Classifier, FilterCommand, FilterVerb};
+use quietcore_qdisc::tc::{FilterCommand, TcParent, TcVerb};
 use quietcore_qdisc::{ClassId, Packet};
+
+/// What `root` stands for where filters are meant, which is no discipline.
+const ROOT: ClassId = ClassId::new(0xffff, 0xffff);
+
+/// Whose filters a line means: those of the root discipline, if it names none.
+pub(super) fn filter_parent<P: Packet + Debug + Send>(
+    entry: &DeviceEntry<P>,
+    place: Option<TcParent>,
+) -> Option<ClassId> {
+    match place {
+        Some(TcParent::Root) => Some(ROOT),
+        named => root_handle(entry, named),
+    }
+}
 
 impl<P: Packet + Debug + Send> ControlState<P> {
     pub(super) fn filter(&mut self, command: &FilterCommand, now: Nanos) -> Result<(), TcControlError> {
         let entry = self.entry(&command.device)?;
-        let parent = root_handle(entry, command.place).unwrap_or(ClassId::new(0, 0));
+        let Some(parent) = filter_parent(entry, command.place) else {
+            // Nothing of nothing can be removed.
+            let is_flush = command.verb == TcVerb::Delete && command.prio.unwrap_or(0) == 0;
+            return if is_flush { Ok(()) } else { Err(no_filters(0)) };
+        };
         if parent.major() == 0 || entry.mq() == Some(parent.major()) {
-            let what = format!("mq {:x}: has no filters: the sender's CPU decides the queue", parent.major());
-            return Err(TcControlError::not_possible(what, "name a discipline with classes as `parent`"));
+            return Err(no_filters(parent.major()));
         }
         entry.change(parent.major(), now, |node| {
             node.filterable(parent)?;
-            if command.verb == FilterVerb::Delete {
-                let kind = command.classifier.as_ref().map(|classifier| match classifier {
-                    Classifier::MatchAll { .. } => "matchall",
-                    _ => "u32",
-                });
-                return node.filters.remove(parent, command.prio, kind);
-            }
-            let Some(classifier) = &command.classifier else {
-                let what = format!("`{command}` names no kind");
-                return Err(TcControlError::not_possible(what, "use u32 or matchall"));
-            };
-            let wanted = NewFilter::new(command.protocol, command.prio, classifier)?;
-            if wanted.flow.major() != node.handle || wanted.flow == parent {
-                let remedy = format!("name another class of {}", node.id());
-                return Err(TcControlError::setting(wanted.kind.name(), "flowid", wanted.flow, remedy));
-            }
-            node.filters.add(parent, wanted)
+            node.filters.execute(parent, &FilterOrder::new(command))
         })
     }
+}
+
+fn no_filters(mq: u16) -> TcControlError {
+    let what = format!("mq {mq:x}: has no filters: the sender's CPU decides the queue");
+    TcControlError::not_possible(what, "name a discipline with classes as `parent`")
 }
 
 impl<P: Packet + Debug + Send> QdiscNode<P> {

@@ -18,7 +18,7 @@
 //! control's own by the order of commands: the same lines to the same `Control` give the same network again.
 //! `-q` shows that seed.
 //!
-//! Deliberately absent: `ingress`, actions, hash tables of `u32`, block sharing. Source: Linux
+//! Deliberately absent: `ingress`, actions, chains and blocks of filters. Source: Linux
 //! net/sched/sch_api.c, cls_api.c and iproute2's `tc`, by behaviour. Deviations: a discipline that is deleted
 //! below `mq`, tbf or netem is replaced by the default one, not by one that drops everything; a handle that
 //! is taken is refused, where the kernel would put that discipline to a second place; one queue is enough for
@@ -32,6 +32,7 @@ mod estimates;
 mod filter;
 mod filters;
 mod graph;
+mod known;
 mod node;
 mod order;
 mod print;
@@ -44,6 +45,7 @@ mod tests;
 mod tree;
 
 pub use error::TcControlError;
+pub use filter::TcFilterError;
 pub use report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, ShowOptions};
 
 use super::device::Device;

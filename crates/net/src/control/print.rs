@@ -7,11 +7,8 @@ use super::graph;
 use super::report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport};
 use crate::QueueStatistics;
 use core::fmt::{self, Formatter};
-use quietcore_qdisc::tc::{
-    FieldMatch, JsonLayout, JsonWriter, TcJson, TcProperties, TcStyle, TcValue, size_text,
-};
+use quietcore_qdisc::tc::{JsonLayout, JsonWriter, TcJson, TcProperties, TcStyle, TcValue, size_text};
 use quietcore_qdisc::{ClassId, Statistics};
-use std::net::Ipv4Addr;
 
 impl fmt::Display for Answer {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
@@ -56,7 +53,9 @@ impl Answer {
             Self::Classes(reports) => {
                 reports.iter().map(|report| (report.properties(), report.shown.style)).collect()
             }
-            Self::Filters(reports) => filters(reports),
+            Self::Filters(reports) => {
+                reports.iter().map(|report| (report.properties(), report.shown.style)).collect()
+            }
         }
     }
 }
@@ -215,81 +214,8 @@ fn class_name(id: ClassId) -> String {
     }
 }
 
-/// Filters: before the first one of a priority that, and its hash table, without their rules.
-fn filters(reports: &[FilterReport]) -> Vec<(TcProperties, TcStyle)> {
-    let mut shown = Vec::new();
-    let mut before: Option<&FilterReport> = None;
-    for report in reports {
-        let is_like = |before: &FilterReport| {
-            (before.parent, before.prio) == (report.parent, report.prio) && before.device == report.device
-        };
-        let style = report.shown.style;
-        if !before.is_some_and(is_like) {
-            shown.push((report.head(), style));
-            if report.kind == "u32" {
-                shown.push((report.table(), style));
-            }
-        }
-        shown.push((report.properties(), style));
-        before = Some(report);
-    }
-    shown
-}
-
-/// The word of the header that a rule looks at: value, mask, and how far behind the header's begin.
-fn key(rule: &FieldMatch) -> (u32, u32, u32) {
-    let upper = |value: u16| u32::from(value) << 16;
-    match *rule {
-        FieldMatch::Source { address, mask } => (address.to_bits() & mask.to_bits(), mask.to_bits(), 12),
-        FieldMatch::Destination { address, mask } => (address.to_bits() & mask.to_bits(), mask.to_bits(), 16),
-        FieldMatch::SourcePort { value, mask } => (upper(value & mask), upper(mask), 20),
-        FieldMatch::DestinationPort { value, mask } => (u32::from(value & mask), u32::from(mask), 20),
-        FieldMatch::Protocol { value, mask } => (u32::from(value & mask) << 16, u32::from(mask) << 16, 8),
-    }
-}
-
-/// A rule as a word of the header.
-fn add_key(shown: &mut TcProperties, rule: &FieldMatch) {
-    let (value, mask, at) = key(rule);
-    let word = |word: u32| TcValue::new(format!("{word:08x}"), TcJson::Word(format!("{word:x}")));
-    shown.add("value", "\n  match {}", word(value));
-    shown.add("mask", "/{}", word(mask));
-    shown.add_json("offmask", "");
-    shown.add("off", " at {}", at);
-}
-
-fn add_network(shown: &mut TcProperties, address: Ipv4Addr, mask: Ipv4Addr) {
-    shown.add("address", "{}", Ipv4Addr::from_bits(address.to_bits() & mask.to_bits()).to_string());
-    shown.add("prefixlen", "/{}", mask.to_bits().count_ones());
-}
-
-/// A rule by the name of its field, as `-p` has it: only whole ports and protocols have names, and only
-/// `dport` begins no line.
-fn add_named(shown: &mut TcProperties, rule: &FieldMatch) {
-    let is_prefix = |mask: Ipv4Addr| mask.to_bits().leading_ones() == mask.to_bits().count_ones();
-    match *rule {
-        FieldMatch::Source { address, mask } if is_prefix(mask) => {
-            shown.text_only("\n  match IP src ");
-            shown.object("src", |shown| add_network(shown, address, mask));
-        }
-        FieldMatch::Destination { address, mask } if is_prefix(mask) => {
-            shown.text_only("\n  match IP dst ");
-            shown.object("dst", |shown| add_network(shown, address, mask));
-        }
-        FieldMatch::SourcePort { value, mask: u16::MAX } => shown.add("sport", "\n  match sport {}", value),
-        FieldMatch::DestinationPort { value, mask: u16::MAX } => {
-            shown.add("dport", "match dport {}", value);
-        }
-        FieldMatch::Protocol { value, mask: u8::MAX } => {
-            shown.add("ip_protocol", "\n  match IP protocol {}", value);
-        }
-        _ => add_key(shown, rule),
-    }
-}
-
 impl FilterReport {
-    /// What all filters of a priority begin with.
-    fn head(&self) -> TcProperties {
+    fn properties(&self) -> TcProperties {
         let mut shown = TcProperties::default();
         shown.text_only("filter ");
         if self.shown.device {
@@ -298,62 +224,21 @@ impl FilterReport {
         if self.shown.parent {
             shown.add("parent", "parent {} ", self.parent.to_string());
         }
-        let number = format!("[{}]", self.protocol.0);
-        shown.numeric(
-            |shown| shown.add("protocol", "protocol {} ", number),
-            |shown| shown.add("protocol", "protocol {} ", self.protocol.to_string()),
-        );
-        shown.add("pref", "pref {} ", self.prio);
+        if self.shown.protocol {
+            let number = format!("[{}]", self.protocol.0);
+            shown.numeric(
+                |shown| shown.add("protocol", "protocol {} ", number),
+                |shown| shown.add("protocol", "protocol {} ", self.protocol.to_string()),
+            );
+        }
+        if self.shown.prio {
+            shown.add("pref", "pref {} ", self.prio);
+        }
         shown.add("kind", "{} ", self.kind);
         shown.add("chain", "chain {} ", 0_u32);
-        shown
-    }
-
-    /// The hash table of a priority.
-    fn table(&self) -> TcProperties {
-        let mut shown = self.head();
-        shown.object("options", |options| {
-            options.add("fh", "fh {} ", format!("{:x}:", self.table));
-            options.add("ht_divisor", "ht divisor {} ", 1_u32);
-        });
-        shown
-    }
-
-    fn properties(&self) -> TcProperties {
-        let mut shown = self.head();
-        shown.object("options", |options| {
-            if self.kind == "u32" {
-                self.add_u32(options);
-            } else {
-                self.add_matchall(options);
-            }
-        });
-        shown
-    }
-
-    fn add_matchall(&self, options: &mut TcProperties) {
-        options.add("handle", "handle {} ", TcValue::new("0x1", TcJson::Unsigned(1)));
-        options.add("flowid", "flowid {} ", self.flow.to_string());
-        options.mark("not_in_hw", "\n  not_in_hw");
-        options.statistics(|options| options.add("rule_hit", " (rule hit {})", self.asked));
-    }
-
-    fn add_u32(&self, options: &mut TcProperties) {
-        options.add("fh", "fh {} ", format!("{:x}::{:x}", self.table, self.number));
-        options.add("order", "order {} ", self.number);
-        options.add("key_ht", "key ht {} ", format!("{:x}", self.table));
-        options.add("bkt", "bkt {} ", "0");
-        options.add("flowid", "*flowid {} ", self.flow.to_string());
-        options.mark("not_in_hw", "not_in_hw ");
-        options.statistics(|options| {
-            options.add("rule_hit", "(rule hit {}", self.asked);
-            options.add("success", " success {})", self.met);
-        });
-        for (rule, met) in self.rules.iter().zip(&self.rules_met) {
-            options.object("match", |shown| {
-                shown.pretty(|shown| add_named(shown, rule), |shown| add_key(shown, rule));
-            });
-            options.statistics(|options| options.add("success", " (success {} ) ", *met));
+        if !self.options.is_empty() {
+            shown.object("options", |options| options.append(self.options.clone()));
         }
+        shown
     }
 }

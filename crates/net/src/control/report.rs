@@ -6,7 +6,7 @@ use crate::QueueStatistics;
 
 #[cfg(test)]
 mod tests;
-use quietcore_qdisc::tc::{FieldMatch, Protocol, TcProperties, TcStyle};
+use quietcore_qdisc::tc::{FilterHandle, Protocol, TcProperties, TcStyle};
 use quietcore_qdisc::{ClassId, Statistics};
 
 /// What a command answered.
@@ -37,6 +37,10 @@ pub struct ShowOptions {
     pub device: bool,
     /// The parent: not if the line named it.
     pub parent: bool,
+    /// The protocol of filters, likewise.
+    pub protocol: bool,
+    /// Their priority, likewise.
+    pub prio: bool,
 }
 
 /// `rate`: what an estimator says.
@@ -117,8 +121,8 @@ pub struct ClassReport {
     pub shown: ShowOptions,
 }
 
-/// A filter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A line of `filter show`: a priority, of `u32` a table, or a filter.
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FilterReport {
     /// The discipline or class that it belongs to.
@@ -131,20 +135,12 @@ pub struct FilterReport {
     pub prio: u16,
     /// Of what kind.
     pub kind: &'static str,
+    /// Its name in its priority; none of a priority, or a table.
+    pub handle: Option<FilterHandle>,
     /// Where it sends packets.
-    pub flow: ClassId,
-    /// What has to be true, of `u32`.
-    pub rules: Vec<FieldMatch>,
-    /// How many packets were held against it.
-    pub asked: u64,
-    /// For how many of them all was true.
-    pub met: u64,
-    /// For how many each rule was; a rule is only asked if those before it were.
-    pub rules_met: Vec<u64>,
-    /// The number of its hash table, of `u32`.
-    pub table: u16,
-    /// Its number in that table.
-    pub number: u16,
+    pub flow: Option<ClassId>,
+    /// What it was told, and what it counted; nothing of a priority.
+    pub options: TcProperties,
     /// What its text has.
     pub shown: ShowOptions,
 }

@@ -1,10 +1,10 @@
 //! `qdisc show`, `class show`, `filter show`: reports of what there is.
 
 use super::TcControlError;
-use super::filter;
+use super::filter::{FilterPriority, ShownFilter};
+use super::filters::filter_parent;
 use super::node::{Estimate, QdiscNode, node};
 use super::order::qdisc_bucket;
-use super::qdiscs::root_handle;
 use super::report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, ShowOptions};
 use super::state::ControlState;
 use super::tree::{DeviceEntry, DeviceRoot};
@@ -36,6 +36,8 @@ impl<P: Packet + Debug + Send> ControlState<P> {
             style: command.style,
             device: command.device.is_none(),
             parent: command.place.is_none(),
+            protocol: command.protocol.is_none(),
+            prio: command.prio.is_none_or(|prio| prio == 0),
         };
         if let Some(device) = &command.device {
             self.entry(device)?;
@@ -71,8 +73,12 @@ impl<P: Packet + Debug + Send> ControlState<P> {
             TcObject::Filter => {
                 let mut reports = Vec::new();
                 for (name, entry) in devices {
-                    entry.show_filters(name, command.place, shown, &mut reports)?;
+                    entry.show_filters(name, command.place, shown, &mut reports);
                 }
+                reports.retain(|report| {
+                    let of_prio = command.prio.is_none_or(|prio| prio == 0 || prio == report.prio);
+                    of_prio && command.protocol.is_none_or(|protocol| protocol == report.protocol)
+                });
                 Ok(Answer::Filters(reports))
             }
         }
@@ -168,31 +174,28 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         place: Option<TcParent>,
         shown: ShowOptions,
         reports: &mut Vec<FilterReport>,
-    ) -> Result<(), TcControlError> {
-        let Some(parent) = root_handle(self, place).filter(|parent| self.mq() != Some(parent.major())) else {
-            return Ok(());
-        };
-        self.look(parent.major(), |node| {
-            let report = |filter: &filter::Filter| FilterReport {
-                parent,
-                device: device.into(),
-                protocol: filter.protocol,
-                prio: filter.prio,
-                kind: filter.kind.name(),
-                flow: filter.flow,
-                rules: match &filter.kind {
-                    filter::FilterKind::U32(rules) => rules.clone(),
-                    filter::FilterKind::MatchAll => Vec::new(),
-                },
-                asked: filter.asked,
-                met: filter.met,
-                rules_met: filter.rules_met.clone(),
-                table: filter.table,
-                number: filter.number,
-                shown,
-            };
-            reports.extend(node.filters.of(parent).iter().map(report));
-        })
+    ) {
+        let Some(parent) = filter_parent(self, place) else { return };
+        // What is not there has no filters, as in the kernel.
+        let _ = self.look(parent.major(), |node| {
+            let Some(block) = node.filters.of(parent) else { return };
+            for FilterPriority { prio, protocol, body } in &block.priorities {
+                let (prio, protocol) = (*prio, *protocol);
+                let lines = core::iter::once(ShownFilter::default());
+                let lines = lines.chain(body.shown(protocol, prio, &block.tables));
+                reports.extend(lines.map(|ShownFilter { handle, flow, options }| FilterReport {
+                    parent,
+                    device: device.into(),
+                    protocol,
+                    prio,
+                    kind: body.kind(),
+                    handle,
+                    flow,
+                    options,
+                    shown,
+                }));
+            }
+        });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Classes and filters: packets go where they are sent, and are shown there.
 
 use super::world::{NOT_IP, World, parcel};
-use quietcore::net::Answer;
+use quietcore::net::{Answer, FilterReport};
 
 /// A tree of htb with a class per port, and one for the rest.
 const TREE: &str = "
@@ -221,8 +221,8 @@ fn curves_are_merged() {
 }
 
 /// Goal: what a line does not number gets the kernel's numbers, and what is deleted is that alone. Method: a
-/// filter without a priority, which is before all; two of one priority, which share a table; errors that name
-/// the priorities that there are, and that none is left.
+/// filter without a priority, which is behind all that have one; two of one priority, which share a table;
+/// errors that name the priorities that there are, and that none is left.
 #[test]
 fn numbers_of_filters() {
     let world = World::new(1);
@@ -232,29 +232,96 @@ fn numbers_of_filters() {
          tc filter add dev eth1 parent 1: prio 9 u32 match ip dport 81 0xffff flowid 1:10
          tc filter add dev eth1 parent 1: u32 match ip dport 82 0xffff flowid 1:10
          tc filter add dev eth1 parent 1: prio 5 u32 match ip dport 83 0xffff flowid 1:10");
-    let numbers = || -> Vec<(u16, u16, u16)> {
+    let numbers = || -> String {
         let shown = world.control.execute_line("tc -s filter show dev eth1 parent 1:");
         let Ok(Answer::Filters(reports)) = shown else { panic!("{shown:?}") };
         assert!(reports.iter().all(|report| report.device == "eth1" && report.shown.style.statistics));
-        reports.iter().map(|report| (report.prio, report.table, report.number)).collect()
+        let named = |report: &FilterReport| Some(format!("{} {}", report.prio, report.handle?));
+        reports.iter().filter_map(named).collect::<Vec<_>>().join(", ")
     };
-    let last = (9, 0x801, 0x800);
-    assert_eq!(numbers(), [(4, 0x802, 0x800), (5, 0x800, 0x800), (5, 0x800, 0x801), last]);
+    assert_eq!(numbers(), "5 800::800, 5 800::801, 9 801::800, 49152 802::800");
     assert_eq!(
         world.refused("tc filter del dev eth1 parent 1: prio 6"),
-        "Cannot find specified filter of 1:; of priorities there is 4, 5, 9"
+        "Filter with specified priority/protocol not found: none has priority 6; there is 5, 9, 49152"
     );
     world.tc("tc filter del dev eth1 parent 1: prio 5");
-    assert_eq!(numbers(), [(4, 0x802, 0x800), last]);
-    world.tc("tc filter del dev eth1 parent 1: prio 9 u32 match ip dport 81 0xffff flowid 1:10
+    assert_eq!(numbers(), "9 801::800, 49152 802::800");
+    world.tc("tc filter del dev eth1 parent 1: prio 9 handle 801::800 u32
          tc filter add dev eth1 parent 1: prio 3 matchall flowid 1:10
-         tc filter del dev eth1 parent 1: matchall flowid 1:10");
-    assert_eq!(numbers(), [(4, 0x802, 0x800)]);
-    world.tc("tc filter add dev eth1 parent 1: prio 1 u32 match ip dport 84 0xffff flowid 1:10");
+         tc filter del dev eth1 parent 1: prio 3 handle 1 matchall");
+    assert_eq!(numbers(), "49152 802::800");
+    world.tc("tc filter add dev eth1 parent 1: prio 32768 u32 match ip dport 84 0xffff flowid 1:10
+         tc filter add dev eth1 parent 1: prio 32767 u32 match ip dport 84 0xffff flowid 1:10");
     assert_eq!(
         world.refused("tc filter add dev eth1 parent 1: matchall flowid 1:10"),
-        "no priority is left before the first filter of 1:; name one with `prio`"
+        "no priority is left before the first filter; name one with `prio`"
     );
+}
+
+/// Goal: filters of each kind send packets where they say, by priority, and a change sends them elsewhere.
+/// Method: one of each for one port; the class counts.
+#[test]
+fn filters_of_each_kind() {
+    for (filter, change) in [
+        ("handle 800::5 u32 match ip dport 80 0xffff", "handle 800::5 u32"),
+        ("handle 7 flower ip_proto udp dst_port 80", "handle 7 flower ip_proto udp dst_port 80"),
+        (
+            "handle 7 basic match cmp(u16 at 2 layer 2 eq 80)",
+            "handle 7 basic match cmp(u16 at 2 layer 2 eq 80)",
+        ),
+        ("handle 80 fw", "handle 80 fw"),
+        ("handle 0x10/0x1f fw", "handle 0x10/0x1f fw"),
+        ("handle 800::5 u32 match mark 80 0xffff", "handle 800::5 u32"),
+    ] {
+        let world = World::new(1);
+        world.tc("tc qd add dev eth1 root handle 1: htb default 30
+             tc class add dev eth1 parent 1: classid 1:10 htb rate 1gbit
+             tc class add dev eth1 parent 1: classid 1:20 htb rate 1gbit
+             tc class add dev eth1 parent 1: classid 1:30 htb rate 1gbit");
+        world.fill_ahead();
+        let line = format!("dev eth1 parent 1: protocol ip prio 5 {filter} flowid 1:10");
+        world.tc(&format!("tc filter add {line}"));
+        let queued = |port| {
+            world.send(parcel(port, 100));
+            [counted(&world, "1:10").1, counted(&world, "1:20").1]
+        };
+        assert_eq!((queued(80), queued(81), queued(NOT_IP)), ([1, 0], [1, 0], [1, 0]), "{filter}");
+        assert!(
+            world.refused(&format!("tc filter add {line}")).contains("Filter already exists"),
+            "{filter}"
+        );
+        assert!(world.refused("tc class del dev eth1 classid 1:10").contains("held by a filter"), "{filter}");
+        world.tc(&format!("tc filter change dev eth1 parent 1: protocol ip prio 5 {change} flowid 1:20"));
+        assert_eq!((queued(80), queued(81)), ([1, 1], [1, 1]), "{filter}");
+        world.tc("tc filter del dev eth1 parent 1: protocol ip prio 5");
+        assert_eq!(queued(80), [1, 1], "{filter}");
+    }
+}
+
+/// Goal: of one priority, `flower`s that look at the same bits are asked together in the order of the first
+/// of them, and of `basic`s the newest is first. Method: filters that contradict each other.
+#[test]
+fn order_in_one_priority() {
+    let world = World::new(1);
+    world.tc("tc qd add dev eth1 root handle 1: htb
+         tc class add dev eth1 parent 1: classid 1:10 htb rate 1gbit
+         tc class add dev eth1 parent 1: classid 1:20 htb rate 1gbit");
+    world.fill_ahead();
+    let queued = || {
+        world.send(parcel(80, 100));
+        [counted(&world, "1:10").1, counted(&world, "1:20").1]
+    };
+    let flower = "tc filter add dev eth1 parent 1: protocol ip prio 5 handle";
+    world.tc(&format!(
+        "{flower} 9 flower ip_proto udp dst_port 81 flowid 1:10
+         {flower} 2 flower ip_proto udp flowid 1:20
+         {flower} 3 flower ip_proto udp dst_port 80 flowid 1:10"
+    ));
+    assert_eq!(queued(), [1, 0], "ports are looked at first, as by the first one");
+    world.tc("tc filter del dev eth1 parent 1: prio 5
+         tc filter add dev eth1 parent 1: protocol ip prio 5 basic flowid 1:10
+         tc filter add dev eth1 parent 1: protocol ip prio 5 basic flowid 1:20");
+    assert_eq!(queued(), [1, 1]);
 }
 
 /// Goal: all that a u32 names has to be true, and `protocol ip` is IPv4 alone. Method: a u32 of which one
@@ -265,7 +332,7 @@ fn what_filters_match() {
     world.tc("tc qd add dev eth1 root handle 1: htb default 10
          tc class add dev eth1 parent 1: classid 1:10 htb rate 1gbit
          tc class add dev eth1 parent 1: classid 1:20 htb rate 1gbit
-         tc filter add dev eth1 parent 1: prio 1 u32 match ip dport 80 0xff match ip src 10.0.0.0/8 flowid 1:20");
+         tc filter add dev eth1 parent 1: prio 1 u32 match ip dport 80 0xff match ip src 10/8 flowid 1:20");
     world.fill_ahead();
     let queued = |port| {
         world.send(parcel(port, 100));

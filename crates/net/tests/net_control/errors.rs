@@ -3,7 +3,7 @@
 use super::world::World;
 use quietcore::net::TcControlError;
 use quietcore::qdisc::ClassId;
-use quietcore::qdisc::tc::{self, Classifier, Command, TcParent};
+use quietcore::qdisc::tc::{self, Classifier, Command, FilterOffload, TcParent};
 use std::error::Error as _;
 
 /// What there is when lines are refused.
@@ -286,39 +286,62 @@ const CLASSES_AND_FILTERS: &[(&str, &str)] = &[
     ),
     (
         "tc filter add dev eth1 parent 2: prio 7 matchall flowid 2:1",
-        "File exists: priority 7 of 2: has its matchall; `del` it first, or name another `prio`",
+        "File exists: a priority has one matchall; `del` it first, or name another `prio`",
     ),
     (
         "tc filter add dev eth1 parent 2: prio 7 protocol ip matchall flowid 2:1",
-        "priority 7 of 2: is matchall of all; one priority has one kind and one protocol: name \
-         another `prio`",
+        "Protocol mismatch for filter with specified priority: 7 is of protocol all; name that, or another \
+         `prio`",
     ),
     (
         "tc filter add dev eth1 parent 2: prio 7 u32 match ip dport 1 0xffff flowid 2:1",
-        "priority 7 of 2: is matchall of all; one priority has one kind and one protocol: name \
-         another `prio`",
+        "Specified filter kind does not match existing one: priority 7 is matchall; use that, or another \
+         `prio`",
     ),
     (
-        "tc filter add dev eth1 parent 2: prio 8 protocol ipv6 matchall flowid 2:1",
-        "matchall: `protocol ipv6` cannot be: only `ip` and `all` can be told apart here",
+        "tc filter change dev eth1 parent 2: prio 8 matchall flowid 2:1",
+        "there is no such filter to change; use `add` or `replace`",
     ),
     (
-        "tc filter add dev eth1 parent 2: prio 0 matchall flowid 2:1",
-        "matchall: `prio 0` cannot be: priorities begin at 1",
-    ),
-    (
-        "tc filter add dev eth1 parent 2: prio 8 matchall flowid 3:1",
-        "matchall: `flowid 3:1` cannot be: name another class of 2:",
+        "tc filter change dev eth1 parent 2: matchall flowid 2:1",
+        "Invalid filter command with priority of zero: `change` needs `prio`",
     ),
     (
         "tc filter del dev eth1 parent 2: prio 8",
-        "Cannot find specified filter of 2:; of priorities there is 7",
+        "Filter with specified priority/protocol not found: none has priority 8; there is 7",
     ),
     (
-        "tc filter del dev eth1 parent 2: prio 7 u32 match ip dport 1 0xffff flowid 2:10",
-        "Cannot find specified filter of 2:; of priorities there is 7",
+        "tc filter del dev eth1 parent 2: prio 7 handle 2 matchall",
+        "Specified filter handle not found: there is no 0x2; `filter show` lists them",
     ),
-    ("tc filter del dev eth1 parent 2:1", "Cannot find specified filter of 2:1; of priorities there is none"),
+    (
+        "tc filter del dev eth1 parent 2: matchall",
+        "Cannot flush filters with protocol, handle or kind set: name a `prio`, or only the parent",
+    ),
+    (
+        "tc filter add dev eth1 parent 2: prio 8 u32 flowid 2:10",
+        "Selector not specified: say with `match` what has to be true",
+    ),
+    (
+        "tc filter add dev eth1 parent 2: prio 8 handle 800::1 u32 divisor 2",
+        "Divisor can only be used on a hash table: 800::1 is a rule; name a table, such as 2:",
+    ),
+    (
+        "tc filter add dev eth1 parent 2: prio 8 u32 match u32 0 0 link 5:",
+        "Specified hash table not found: there is no table 5:; make it with `divisor`",
+    ),
+    (
+        "tc filter add dev eth1 parent 2: prio 8 u32 match u32 0 0 link 5:1",
+        "u32 Link handle must be a hash table: 5:1 is a bucket; name a table, such as 2:",
+    ),
+    (
+        "tc filter add dev eth1 parent 2: prio 8 fw flowid 2:10",
+        "Invalid argument: name the mark, which is not 0, as `handle`",
+    ),
+    (
+        "tc filter add dev eth1 parent 2: prio 8 protocol ip flower ip_proto tcp skip_sw flowid 2:10",
+        "Operation not supported: there is no hardware that filters; leave `skip_sw` out",
+    ),
 ];
 
 /// Goal: where there is nothing, errors say so. Method: a device as it begins, and a discipline without
@@ -370,15 +393,15 @@ fn commands_made_by_hand() {
     );
     assert_eq!(
         refused("tc filter add dev eth1 parent 2: prio 8 matchall flowid 2:1", &no_options),
-        "`filter add dev eth1 parent 2: prio 8` names no kind; use u32 or matchall"
+        "Filter kind must be specified: u32, fw, flower, basic or matchall"
     );
     let no_flow = |command: &mut Command| {
         let Command::Filter(command) = command else { panic!("{command}") };
-        command.classifier = Some(Classifier::MatchAll { flow: None });
+        command.classifier = Some(Classifier::MatchAll { flow: None, offload: FilterOffload::Any });
     };
     assert_eq!(
         refused("tc filter add dev eth1 parent 2: prio 8 matchall flowid 2:1", &no_flow),
-        "matchall: `flowid ` cannot be: name the class that it is for"
+        "Invalid argument: the filter says nothing; name the class with `flowid`"
     );
     let no_handle = |command: &mut Command| {
         let Command::Qdisc(command) = command else { panic!("{command}") };

@@ -1,10 +1,9 @@
 //! A machine with two lanes, a device, its control, and a driver that can be closed.
 
 use quietcore::net::{Answer, ClassReport, Control, Device, DeviceOptions, Driver, Network, QdiscReport};
-use quietcore::qdisc::{Enqueued, Packet, tc};
+use quietcore::qdisc::{Enqueued, Packet};
 use quietcore::{CpuSet, LaneThreads, Machine};
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -20,6 +19,8 @@ pub(crate) struct Parcel {
     pub(crate) bytes: u32,
     pub(crate) port: u16,
     pub(crate) number: u64,
+    /// Of IPv4 and UDP, up to the port.
+    pub(crate) header: [u8; 24],
 }
 
 impl Packet for Parcel {
@@ -35,17 +36,23 @@ impl Packet for Parcel {
         Some(self.clone())
     }
 
-    fn matches(&self, rule: &tc::FieldMatch) -> bool {
-        match *rule {
-            tc::FieldMatch::DestinationPort { value, mask } => self.port & mask == value & mask,
-            tc::FieldMatch::Source { mask, .. } => self.port != NOT_IP && mask == Ipv4Addr::UNSPECIFIED,
-            _ => false,
-        }
+    fn network_bytes(&self) -> &[u8] {
+        &self.header
+    }
+
+    /// The same as its port, so that filters of both find it.
+    fn mark(&self) -> u32 {
+        self.port.into()
     }
 }
 
 pub(crate) fn parcel(port: u16, bytes: u32) -> Parcel {
-    Parcel { bytes, port, number: 0 }
+    let mut header = [0; 24];
+    header[0] = if port == NOT_IP { 0x60 } else { 0x45 };
+    // A datagram, as long as its headers.
+    (header[3], header[9]) = (28, 17);
+    header[22..].copy_from_slice(&port.to_be_bytes());
+    Parcel { bytes, port, number: 0, header }
 }
 
 #[derive(Debug, Default)]

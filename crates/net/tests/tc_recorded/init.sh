@@ -59,10 +59,10 @@ one() { # SOURCE SETUP LINE
     echo "@@ stdout"; cat /tmp/out
     echo "@@ stderr"; cat /tmp/err
     if [ $code = 0 ] && [ ! -s /tmp/out ]; then
-        for form in "" "-d" "-s" "-s -d" "-j" "-j -s -d"; do
+        while read -r form <&5; do
             echo "@@ show${form:+ $form}"
             tc $form -force -batch /tmp/shows 2>&1
-        done
+        done 5< /forms
     fi
 }
 

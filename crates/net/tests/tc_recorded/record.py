@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Records what iproute2's `tc` says of every line of lines.txt, on a real kernel in an emulated machine.
 
-    record.py KERNEL        KERNEL is an unpacked package of Debian: boot/vmlinuz-*, lib/modules/*
+    record.py KERNEL            lines.txt; KERNEL is a package of Debian, unpacked: boot, lib/modules
+    record.py KERNEL filters    filters.txt, of which only what `filter show` says is kept
+    unshare -n record.py here u32    u32.txt likewise, on the running kernel, as root
 
-Needs QEMU, a static busybox, `tc` and `ip` of the version that is to be recorded. Writes recorded.txt
-beside itself; its form is told at its head. Every line begins with a fresh `eth0` of four transmit queues
-that is up, and a fresh `ifb0` if the line names it; `lo` is down. Automatic handles are counted by the kernel
-for all devices together; here they are written as if each line were the first one since boot, so that the
-first is 8001: (init.sh says before each line where the kernel's counter is).
+Needs QEMU, a static busybox, `tc` and `ip` of the version that is to be recorded. Writes recorded.txt,
+filters_recorded.txt or u32_recorded.txt beside itself; their form is told at the head. Every line begins
+with a fresh `eth0` of four transmit queues that is up, and a fresh `ifb0` if the line names it; `lo` is
+down. Automatic handles are counted by the kernel for all devices together; here they are written as if
+each line were the first one since boot, so that the first is 8001: (init.sh says before each line where
+the kernel's counter is).
 """
 
 import os
@@ -26,6 +29,12 @@ QEMU = ["qemu-system-x86_64", "-accel", "tcg,thread=single", "-icount", "shift=2
 MACHINE = ["-cpu", "max", "-smp", "1", "-m", "1024"]
 OPTIONS = ["-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio"]
 APPEND = "console=ttyS0 quiet panic=-1 ipv6.disable=1 tsc=reliable"
+FORMS = {
+    "": ["", "-d", "-s", "-s -d", "-j", "-j -s -d"],
+    "filters": ["", "-s", "-j -s -d"],
+    # The kernel that u32.txt was recorded on counts nothing for a rule.
+    "u32": ["", "-j"],
+}
 HEAD = """\
 # What `tc` answered, line by line; made by record.py, read by tc_recorded.rs.
 #   => SOURCE | SETUP;SETUP => LINE    exit CODE    stdout, stderr of the line
@@ -46,7 +55,7 @@ def copy(path, root):
     shutil.copy(path, target, follow_symlinks=True)
 
 
-def fill(kernel, root):
+def fill(kernel, root, which):
     """Busybox, tc, ip, modules, the lines and the first process."""
     for name in ["bin", "proc", "sys", "dev", "tmp", "var/run", "run/netns", "sbin"]:
         (root / name).mkdir(parents=True, exist_ok=True)
@@ -69,7 +78,8 @@ def fill(kernel, root):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(subprocess.run(["xz", "-dc", path], capture_output=True, check=True).stdout)
     subprocess.run(["/bin/busybox", "depmod", "-b", root, modules.name], check=True)
-    (root / "lines").write_text((HERE / "lines.txt").read_text())
+    (root / "lines").write_text((HERE / f"{which or 'lines'}.txt").read_text())
+    (root / "forms").write_text("".join(f"{form}\n" for form in FORMS[which]))
     shutil.copy(HERE / "init.sh", root / "init")
     (root / "init").chmod(0o755)
 
@@ -96,11 +106,11 @@ def archive(root):
     return b"".join(parts)
 
 
-def boot(kernel):
+def boot(kernel, which):
     """Runs the machine; what it wrote to its second serial port."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        fill(kernel, folder / "root")
+        fill(kernel, folder / "root", which)
         (folder / "initrd").write_bytes(archive(folder / "root"))
         image = next((kernel / "boot").glob("vmlinuz-*"))
         told = folder / "told"
@@ -108,6 +118,39 @@ def boot(kernel):
         command += ["-initrd", folder / "initrd"]
         subprocess.run([*command, "-append", APPEND], stdin=subprocess.DEVNULL, check=True, timeout=3000)
         return told.read_text(errors="replace")
+
+
+def here(which):
+    """Carries out the lines on the running kernel, in this network namespace; what they say as `boot`."""
+    told = []
+
+    def run(command, lines=None):
+        return subprocess.run(command, shell=True, input=lines, capture_output=True, text=True)
+
+    run("ip link add mark type ifb; ip link add probe type ifb")
+    run("tc qdisc add dev mark handle feed: root pfifo")
+    objects = ["qdisc", "class", "filter"]
+    shows = "".join(f"{object} show dev eth0\nqdisc show dev mark\n" for object in objects)
+    for line in (HERE / f"{which}.txt").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        before, line = line.split("=> ", 1)
+        source, setup = (part.strip() for part in before.split("|", 1))
+        for name in ["eth0", "ifb0"]:
+            run(f"ip link del {name}; ip link add {name} txqueuelen 1000 numtxqueues 4 type ifb")
+            run(f"ip link set {name} up")
+        at = run("tc qdisc del dev probe root; tc qdisc add dev probe root pfifo; tc qdisc show dev probe")
+        told.append(f"@@@ {source} | {setup}{' ' * bool(setup)}=> {line} @ {at.stdout.split()[2][:-1]}\n")
+        if setup:
+            done = run("tc -batch -", setup.replace(";", "\n") + "\n")
+            told.append(f"@@ setup {done.returncode}\n{done.stderr}" if done.returncode else "")
+        done = run(f"tc {line}")
+        told.append(f"@@ exit {done.returncode}\n@@ stdout\n{done.stdout}@@ stderr\n{done.stderr}")
+        if done.returncode == 0 and not done.stdout:
+            for form in FORMS[which]:
+                shown = run(f"tc {form} -force -batch -", shows).stdout
+                told.append(f"@@ show {form}".rstrip() + f"\n{shown}")
+    return "".join(told) + "@@@@ end\n"
 
 
 def renumbered(text, counter):
@@ -137,10 +180,10 @@ def parted(texts):
             yield f"{object}{name[4:]}", part
 
 
-def written(told):
-    """The recording, of what the machine wrote: `@@ NAME` before each text."""
+def written(told, kept):
+    """The recording, of what the machine wrote (`@@ NAME` before each text); of a `show` the `kept`."""
     out = [HEAD]
-    for block in told.split("@@@ ")[1:]:
+    for block in re.split(r"^@@@ (?=[a-z])", told, flags=re.M)[1:]:
         counter, *texts = re.split(r"^@@ ", block, flags=re.M)
         title, counter = counter.rstrip("\n").rsplit(" @ ", 1)
         out.append(f"\n=> {title}\n")
@@ -150,6 +193,8 @@ def written(told):
             if body and not body.endswith("\n"):
                 body += "\\\n"
             kind, _, flags = name.partition(" ")
+            if kind in ("qdisc", "class", "filter") and kind not in kept:
+                continue
             same = next((form for form, other in before.items() if form[0] == kind and other == body), None)
             if same and kind in ("qdisc", "class", "filter"):
                 out.append(f"{name} = {same[1]}".rstrip() + "\n")
@@ -163,13 +208,16 @@ def written(told):
 
 
 def main():
-    if len(sys.argv) != 2:
+    where, which = (sys.argv[1:] + ["", ""])[:2]
+    if not where or which not in FORMS or len(sys.argv) > 3:
         sys.exit(__doc__)
-    told = boot(Path(sys.argv[1]))
+    told = here(which) if where == "here" else boot(Path(where), which)
     if "@@@@ end" not in told:
         print(told)
         sys.exit("the machine did not come to the end")
-    (HERE / "recorded.txt").write_text(written(told.replace("@@@@ end\n", "")))
+    kept = ["filter"] if which else ["qdisc", "class", "filter"]
+    into = HERE / (f"{which}_recorded.txt" if which else "recorded.txt")
+    into.write_text(written(told.replace("@@@@ end\n", ""), kept))
 
 
 main()

@@ -1,8 +1,9 @@
-//! Reads `recorded.txt`.
+//! Reads `recorded.txt`, `u32_recorded.txt` and `filters_recorded.txt`.
 
 use std::collections::BTreeMap;
 
-const TEXT: &str = include_str!("recorded.txt");
+const TEXTS: [&str; 3] =
+    [include_str!("recorded.txt"), include_str!("u32_recorded.txt"), include_str!("filters_recorded.txt")];
 
 /// What there is of.
 pub(crate) const OBJECTS: [&str; 3] = ["qdisc", "class", "filter"];
@@ -76,5 +77,5 @@ impl Recorded {
 
 /// All of them.
 pub(crate) fn recordings() -> impl Iterator<Item = Recorded> {
-    TEXT.split("\n=> ").skip(1).map(Recorded::new)
+    TEXTS.into_iter().flat_map(|text| text.split("\n=> ").skip(1).map(Recorded::new))
 }

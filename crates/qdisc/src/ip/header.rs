@@ -22,6 +22,11 @@ pub struct IpHeader {
     pub protocol: u8,
     /// IPv4's type of service, IPv6's traffic class.
     pub traffic_class: u8,
+    /// IPv4's time to live, IPv6's hop limit.
+    pub hop_limit: u8,
+    /// Where what it carries begins, behind all headers that could be read; nothing in a later fragment, or
+    /// where the chain of headers is cut.
+    pub payload: Option<usize>,
     /// Whether it is a fragment, the first one included.
     pub fragment: bool,
     /// Source and destination port, where the protocol has them and they are in this packet.
@@ -57,6 +62,8 @@ impl IpHeader {
             destination: address(16),
             protocol: header[9],
             traffic_class: header[1],
+            hop_limit: header[8],
+            payload: (offset == 0).then_some(header_len),
             fragment: more || offset != 0,
             ports: if offset == 0 { ports(header[9], payload) } else { None },
         })
@@ -77,6 +84,8 @@ impl IpHeader {
             destination: address(24),
             protocol: last.protocol,
             traffic_class: header[0] << 4 | header[1] >> 4,
+            hop_limit: header[7],
+            payload: last.payload.map(|payload| end - payload.len()),
             fragment: last.fragment,
             ports: last.payload.and_then(|payload| ports(last.protocol, payload)),
         })

@@ -1,10 +1,8 @@
 //! IP packets, as a TUN device gives them: from the first byte of the IP header on.
 //!
-//! What is no IP packet, or a cut one, is still a packet: it has a length, flow 0, and matches no filter.
+//! What is no IP packet, or a cut one, is still a packet: it has a length and flow 0.
 //!
-//! Deviation: a filter of ports reads them behind IPv4's options, and not in fragments that have none, where
-//! `u32` reads bytes 20 to 23 of whatever comes (tc-u32(8)). Absent: the bytes of link headers (their number
-//! can be told).
+//! Absent: the bytes of link headers (their number can be told).
 
 mod header;
 
@@ -12,9 +10,7 @@ pub use header::IpHeader;
 
 use crate::checksum::OwedChecksum;
 use crate::packet::Packet;
-use crate::tc::FieldMatch;
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr};
 
 /// The two bits of explicit congestion notification (RFC 3168).
 const ECN: u8 = 0b11;
@@ -29,6 +25,7 @@ pub struct IpPacket {
     link_header: u16,
     /// Fits into `bytes`.
     owed: Option<OwedChecksum>,
+    mark: u32,
 }
 
 impl IpPacket {
@@ -36,7 +33,7 @@ impl IpPacket {
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         let header = IpHeader::parse(&bytes);
-        Self { bytes, header, link_header: 0, owed: None }
+        Self { bytes, header, link_header: 0, owed: None, mark: 0 }
     }
 
     /// The same packet on a link that puts so many bytes before it: they count where bytes are counted, as
@@ -64,6 +61,13 @@ impl IpPacket {
         if let Some(owed) = self.owed.take() {
             owed.complete(&mut self.bytes);
         }
+    }
+
+    /// The same packet with a mark, as a firewall or a socket gives one in the kernel. None comes through a
+    /// TUN device or a socket, so who makes the packet has to know it.
+    #[must_use]
+    pub fn with_mark(self, mark: u32) -> Self {
+        Self { mark, ..self }
     }
 
     /// What its headers say, if it is an IP packet.
@@ -142,28 +146,11 @@ impl Packet for IpPacket {
         true
     }
 
-    fn matches(&self, rule: &FieldMatch) -> bool {
-        // Every field that a rule can name is one of IPv4, or of what it carries.
-        let Some(IpHeader {
-            source: IpAddr::V4(source),
-            destination: IpAddr::V4(destination),
-            protocol,
-            ports,
-            ..
-        }) = self.header
-        else {
-            return false;
-        };
-        let address = |address: Ipv4Addr, wanted: Ipv4Addr, mask: Ipv4Addr| {
-            (address.to_bits() ^ wanted.to_bits()) & mask.to_bits() == 0
-        };
-        let port = |port: Option<u16>, wanted, mask| port.is_some_and(|port| (port ^ wanted) & mask == 0);
-        match *rule {
-            FieldMatch::Source { address: wanted, mask } => address(source, wanted, mask),
-            FieldMatch::Destination { address: wanted, mask } => address(destination, wanted, mask),
-            FieldMatch::SourcePort { value, mask } => port(ports.map(|(source, _)| source), value, mask),
-            FieldMatch::DestinationPort { value, mask } => port(ports.map(|(_, to)| to), value, mask),
-            FieldMatch::Protocol { value, mask } => (protocol ^ value) & mask == 0,
-        }
+    fn network_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn mark(&self) -> u32 {
+        self.mark
     }
 }

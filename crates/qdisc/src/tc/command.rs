@@ -2,12 +2,13 @@
 //!
 //! Invariant: the text of a command that was parsed is parsed as the same command.
 
-use super::filter::{FilterCommand, FilterVerb};
+use super::filter::{FilterCommand, Protocol};
 use super::kinds::{ClassOptions, QdiscOptions};
 use super::parent::{TcParent, write_id};
 use super::property::TcStyle;
 use super::scalar::Show as _;
 use super::value::OptionValue as _;
+use super::verb::TcVerb;
 use crate::ClassId;
 use alloc::string::String;
 use core::fmt::{self, Formatter};
@@ -25,32 +26,6 @@ pub enum Command {
     Filter(FilterCommand),
     /// Shows what is there.
     Show(ShowCommand),
-}
-
-/// What is done to a discipline or to a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TcVerb {
-    /// Made; nothing may be there.
-    Add,
-    /// Changed; it has to be there.
-    Change,
-    /// Made, in place of what is there.
-    Replace,
-    /// Removed.
-    Delete,
-}
-
-impl TcVerb {
-    /// As it is typed.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Add => "add",
-            Self::Change => "change",
-            Self::Replace => "replace",
-            Self::Delete => "del",
-        }
-    }
 }
 
 /// `est INTERVAL TIMECONST`: how rates are estimated.
@@ -130,6 +105,10 @@ pub struct ShowCommand {
     pub place: Option<TcParent>,
     /// Only what is called so.
     pub id: Option<ClassId>,
+    /// Of which protocol filters are.
+    pub protocol: Option<Protocol>,
+    /// Of which priority.
+    pub prio: Option<u16>,
     /// `-s`, `-d`, `-iec`, `-p`, `-q`: what of what is known, and how.
     pub style: TcStyle,
     /// `-j`: as JSON.
@@ -185,16 +164,13 @@ impl fmt::Display for ClassCommand {
 
 impl fmt::Display for FilterCommand {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let verb = match self.verb {
-            FilterVerb::Add => "add",
-            FilterVerb::Delete => "del",
-        };
-        write!(out, "filter {verb} dev {}", self.device)?;
+        write!(out, "filter {} dev {}", self.verb.name(), self.device)?;
         behind_blank(self.place.as_ref(), out)?;
         if let Some(protocol) = self.protocol {
             write!(out, " protocol {protocol}")?;
         }
         self.prio.iter().try_for_each(|prio| prio.put("prio", out))?;
+        self.handle.iter().try_for_each(|handle| write!(out, " handle {handle}"))?;
         behind_blank(self.classifier.as_ref(), out)
     }
 }
@@ -218,6 +194,8 @@ impl fmt::Display for ShowCommand {
         write!(out, "{} show", self.object.name())?;
         self.device.iter().try_for_each(|device| write!(out, " dev {device}"))?;
         behind_blank(self.place.as_ref(), out)?;
+        self.protocol.iter().try_for_each(|protocol| write!(out, " protocol {protocol}"))?;
+        self.prio.iter().try_for_each(|prio| prio.put("prio", out))?;
         write_id(if self.object == TcObject::Class { "classid" } else { "handle" }, self.id, out)
     }
 }

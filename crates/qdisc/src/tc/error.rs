@@ -112,7 +112,7 @@ impl TcError {
         match &self.0.problem {
             TcProblem::MissingValue(_) => 255,
             TcProblem::Unknown(role) | TcProblem::Ambiguous(role) => match *role {
-                "object" | "command" | "flag" => 255,
+                "object" | "command" | "flag" | "word for filter show" => 255,
                 "kind of qdisc" | "kind of class" | "kind of filter" => 2,
                 _ => 1,
             },
@@ -122,8 +122,14 @@ impl TcError {
             }
             // Of all kinds without options, the one that `tc` knows but cannot read.
             TcProblem::NoOptions("pfifo_fast") => 255,
-            TcProblem::Malformed(form) if form.contains("such as 1:") => 255,
+            TcProblem::Malformed(form)
+                if form.contains("such as 1:")
+                    || matches!(*form, "a protocol" | "a priority, from 0 to 65535") =>
+            {
+                255
+            }
             TcProblem::OutOfRange { low, .. } if low == "1:" => 255,
+            TcProblem::Needs { option: "handle", .. } => 255,
             TcProblem::Twice(option) if is_head(option) => 255,
             TcProblem::Excludes { option, other } if is_head(option) && is_head(other) => 255,
             _ => 1,

@@ -4,14 +4,16 @@
 //! `handle` and `classid` not. Deviation: flags that only matter to `show` are taken and forgotten elsewhere;
 //! `link`, of which `tc` has an `l`, does not exist.
 
-use super::command::{ClassCommand, Command, Estimation, QdiscCommand, ShowCommand, TcObject, TcVerb};
+use super::command::{ClassCommand, Command, Estimation, QdiscCommand, ShowCommand, TcObject};
 use super::error::{TcError, TcProblem};
-use super::filter::{CLASSIFIERS, Classifier, FilterCommand, FilterVerb, Protocol};
+use super::filter::{CLASSIFIERS, Classifier, FilterCommand, FilterHandle, Protocol};
 use super::kinds::{CLASS_KINDS, ClassOptions, QDISC_KINDS, QdiscOptions};
 use super::parent::TcParent;
 use super::property::TcStyle;
+use super::scalar::Scalar as _;
 use super::table::{Demand, first_missing};
 use super::value::QdiscHandle;
+use super::verb::TcVerb;
 use super::words::{LineWords, OptionName};
 use crate::ClassId;
 use alloc::string::String;
@@ -39,9 +41,6 @@ const VERBS: &[OptionName] = &[
     ("list", "show"),
     ("ls", "show"),
 ];
-const FILTER_VERBS: &[OptionName] =
-    &[("add", "add"), ("delete", "delete"), ("show", "show"), ("list", "show"), ("ls", "show")];
-
 /// LineWords before the kind, besides `dev`; the shortened ones are behind their full forms.
 const QDISC_HEAD: &[OptionName] =
     &[("root", "root"), ("parent", "parent"), ("handle", "handle"), ("est", "est")];
@@ -54,11 +53,24 @@ const FILTER_HEAD: &[OptionName] = &[
     ("priority", "prio"),
     ("pref", "prio"),
     ("preference", "prio"),
+    ("handle", "filter handle"),
+    ("chain", "chain"),
 ];
 /// The same for `show`.
 const QDISC_SHOW: &[OptionName] = &[("root", "root"), ("parent", "parent"), ("handle", "handle")];
 const CLASS_SHOW: &[OptionName] = &[("root", "root"), ("parent", "parent"), ("classid", "classid")];
-const FILTER_SHOW: &[OptionName] = &[("root", "root"), ("parent", "parent")];
+const FILTER_SHOW: &[OptionName] = &[
+    ("root", "root"),
+    ("parent", "parent"),
+    ("protocol", "protocol"),
+    ("prio", "prio"),
+    ("priority", "prio"),
+    ("pref", "prio"),
+    ("preference", "prio"),
+    // It says nothing, as to `tc`.
+    ("handle", "filter handle"),
+    ("chain", "chain"),
+];
 
 /// Reads one line, with or without `tc` or `quietcore tc` before it.
 ///
@@ -116,6 +128,8 @@ struct Head {
     est: Option<Estimation>,
     protocol: Option<Protocol>,
     prio: Option<u16>,
+    /// Where the handle of a filter stands, which its kind reads.
+    filter_handle: Option<usize>,
     /// What may stand behind it.
     kinds: &'static [&'static str],
 }
@@ -147,6 +161,18 @@ impl Head {
                 words.first_time(self.id.as_ref(), "classid")?;
                 self.id = Some(words.scalar("classid")?);
             }
+            "chain" => {
+                let chain: u32 = words.scalar("chain")?;
+                if chain != 0 {
+                    let why = "there is one chain of filters, 0";
+                    return Err(words.here(TcProblem::NotSupported(why), &[]));
+                }
+            }
+            "filter handle" => {
+                words.first_time(self.filter_handle.as_ref(), "handle")?;
+                words.value("handle", &["the name of a filter"])?;
+                self.filter_handle = Some(words.taken());
+            }
             "est" => {
                 words.first_time(self.est.as_ref(), "est")?;
                 self.est = Some(take_estimation(words)?);
@@ -157,7 +183,9 @@ impl Head {
             }
             _ => {
                 words.first_time(self.prio.as_ref(), "prio")?;
-                self.prio = Some(words.scalar("prio")?);
+                words.value("prio", &["a number"])?;
+                let form = TcProblem::Malformed("a priority, from 0 to 65535");
+                self.prio = Some(words.at(words.taken(), |word| u16::read(word).map_err(|_| form))?);
             }
         }
         Ok(true)
@@ -221,7 +249,7 @@ fn take_body<T>(
     words: &mut LineWords<'_>,
     names: &[OptionName],
     role: &'static str,
-    mut kind: impl FnMut(&str, &mut LineWords<'_>) -> Option<Result<T, TcError>>,
+    mut kind: impl FnMut(&str, &Head, &mut LineWords<'_>) -> Option<Result<T, TcError>>,
     kinds: &'static [&'static str],
 ) -> Result<(Head, Option<T>), TcError> {
     let mut head = Head { kinds, ..Head::default() };
@@ -229,7 +257,7 @@ fn take_body<T>(
         if head.take(word, words, names)? {
             continue;
         }
-        if let Some(options) = kind(word, words) {
+        if let Some(options) = kind(word, &head, words) {
             return Ok((head, Some(options?)));
         }
         if matches!(word, "ingress" | "clsact") {
@@ -269,7 +297,7 @@ fn parse_qdisc(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcErr
         return parse_show(words, flags, TcObject::Qdisc);
     };
     let demand = demand_of(verb);
-    let kind = |word: &str, words: &mut LineWords<'_>| QdiscOptions::take(word, words, demand);
+    let kind = |word: &str, _: &Head, words: &mut LineWords<'_>| QdiscOptions::take(word, words, demand);
     let (head, options) = take_body(words, QDISC_HEAD, "kind of qdisc", kind, QDISC_KINDS)?;
     let placed = (head.place.is_some(), "`root` or `parent`");
     let named = (head.place.is_some() || head.id.is_some(), "`root`, `parent` or `handle`");
@@ -290,7 +318,7 @@ fn parse_class(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcErr
         return parse_show(words, flags, TcObject::Class);
     };
     let demand = demand_of(verb);
-    let kind = |word: &str, words: &mut LineWords<'_>| ClassOptions::take(word, words, demand);
+    let kind = |word: &str, _: &Head, words: &mut LineWords<'_>| ClassOptions::take(word, words, demand);
     let (head, options) = take_body(words, CLASS_HEAD, "kind of class", kind, CLASS_KINDS)?;
     let parent = match head.place {
         Some(TcParent::Parent(id)) => Some(id),
@@ -312,21 +340,32 @@ fn parse_class(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcErr
 }
 
 fn parse_filter(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcError> {
-    let verb = match take_verb(words, FILTER_VERBS)? {
-        "add" => FilterVerb::Add,
-        "delete" => FilterVerb::Delete,
-        _ => return parse_show(words, flags, TcObject::Filter),
+    let Some(verb) = verb_named(take_verb(words, VERBS)?) else {
+        return parse_show(words, flags, TcObject::Filter);
     };
-    let demand = if verb == FilterVerb::Add { Demand::Enough } else { Demand::Any };
-    let kind = |word: &str, words: &mut LineWords<'_>| Classifier::take(word, words, demand);
+    let kind =
+        |word: &str, head: &Head, words: &mut LineWords<'_>| Classifier::take(word, head.protocol, words);
     let (head, classifier) = take_body(words, FILTER_HEAD, "kind of filter", kind, CLASSIFIERS)?;
+    let a_kind = (classifier.is_some(), A_KIND);
     match verb {
-        FilterVerb::Add => head.demand("filter add", &[(classifier.is_some(), A_KIND)], words)?,
-        FilterVerb::Delete => head.demand("filter del", &[], words)?,
+        TcVerb::Add => head.demand("filter add", &[a_kind], words)?,
+        TcVerb::Change => head.demand("filter change", &[a_kind], words)?,
+        TcVerb::Replace => head.demand("filter replace", &[a_kind], words)?,
+        TcVerb::Delete => head.demand("filter del", &[], words)?,
     }
+    if head.filter_handle.is_some() && classifier.is_none() {
+        let problem = TcProblem::Needs { option: "handle", needs: "the kind of the filter" };
+        return Err(words.at_end(problem, CLASSIFIERS));
+    }
+    let handle = match (&classifier, head.filter_handle) {
+        (Some(classifier), Some(at)) => {
+            Some(words.at(at, |word| FilterHandle::read(classifier.kind(), word))?)
+        }
+        _ => None,
+    };
     let Head { device, place, protocol, prio, .. } = head;
     let device = device.unwrap_or_default();
-    Ok(Command::Filter(FilterCommand { verb, device, place, protocol, prio, classifier }))
+    Ok(Command::Filter(FilterCommand { verb, device, place, protocol, prio, handle, classifier }))
 }
 
 fn parse_show(words: &mut LineWords<'_>, flags: Flags, object: TcObject) -> Result<Command, TcError> {
@@ -335,14 +374,15 @@ fn parse_show(words: &mut LineWords<'_>, flags: Flags, object: TcObject) -> Resu
         TcObject::Class => CLASS_SHOW,
         TcObject::Filter => FILTER_SHOW,
     };
-    let none = |_: &str, _: &mut LineWords<'_>| None::<Result<(), TcError>>;
-    let (head, _) = take_body(words, names, "word for show", none, &[])?;
+    let role = if object == TcObject::Filter { "word for filter show" } else { "word for show" };
+    let none = |_: &str, _: &Head, _: &mut LineWords<'_>| None::<Result<(), TcError>>;
+    let (head, _) = take_body(words, names, role, none, &[])?;
     match object {
         TcObject::Qdisc => {}
         TcObject::Class => head.demand("class show", &[], words)?,
         TcObject::Filter => head.demand("filter show", &[], words)?,
     }
     let Flags { style, json, graph } = flags;
-    let Head { device, place, id, .. } = head;
-    Ok(Command::Show(ShowCommand { object, device, place, id, style, json, graph }))
+    let Head { device, place, id, protocol, prio, .. } = head;
+    Ok(Command::Show(ShowCommand { object, device, place, id, protocol, prio, style, json, graph }))
 }

@@ -41,6 +41,7 @@ pub(crate) mod tick;
 pub(crate) mod told;
 pub(crate) mod units;
 pub(crate) mod value;
+mod verb;
 pub(crate) mod words;
 
 pub use crate::cbq::tc::{CbqBorrow, CbqClassOptions, CbqOptions, CbqShare};
@@ -67,9 +68,12 @@ pub use crate::refusal::TcRefusal;
 pub use crate::sfq::tc::{SfqHardDrop, SfqHeadDrop, SfqMarks, SfqOptions};
 pub use crate::tbf::tc::TbfOptions;
 pub use burst::Burst;
-pub use command::{ClassCommand, Command, Estimation, QdiscCommand, ShowCommand, TcObject, TcVerb};
+pub use command::{ClassCommand, Command, Estimation, QdiscCommand, ShowCommand, TcObject};
 pub use error::{TcError, TcProblem};
-pub use filter::{Classifier, FieldMatch, FilterCommand, FilterVerb, Protocol};
+pub use filter::{
+    BasicOptions, Classifier, FilterCommand, FilterHandle, FilterOffload, FlowerOptions, FwOptions, Protocol,
+    U32Options, describe_basic, describe_flower, describe_fw, describe_match_all,
+};
 pub use json::{JsonLayout, JsonWriter, TcJson};
 pub use kinds::{ClassOptions, QdiscOptions};
 pub use line::parse;
@@ -79,3 +83,4 @@ pub use property::{TcProperties, TcStyle, TcValue};
 pub use script::{ScriptError, parse_script};
 pub use text::{rate_text, size_text, time_text};
 pub use units::{BitRate, Bytes, Minor, Percent};
+pub use verb::TcVerb;

@@ -68,6 +68,52 @@ impl<'a> LineWords<'a> {
         is_it
     }
 
+    /// How many words are taken.
+    pub(crate) const fn taken(&self) -> usize {
+        self.taken
+    }
+
+    /// Reads the word that was the last one when so many were taken; an error is there.
+    pub(crate) fn at<T>(
+        &self,
+        taken: usize,
+        read: impl FnOnce(&str) -> Result<T, TcProblem>,
+    ) -> Result<T, TcError> {
+        let last = taken.saturating_sub(1);
+        read(self.word(last).unwrap_or_default()).map_err(|problem| match self.spans.get(last) {
+            Some(word) => TcError::new(self.line, word.clone(), problem, &[]),
+            None => self.at_end(problem, &[]),
+        })
+    }
+
+    /// The line from the next word on.
+    pub(crate) fn rest(&self) -> &'a str {
+        let begin = self.spans.get(self.taken).map_or(self.line.len(), |word| word.start);
+        let end = self.spans.last().map_or(begin, |word| word.end);
+        self.line.get(begin..end).unwrap_or_default()
+    }
+
+    /// Takes the words of so many bytes of that; says whether these end with a word.
+    pub(crate) fn take_to(&mut self, bytes: usize) -> bool {
+        let begin = self.spans.get(self.taken).map_or(self.line.len(), |word| word.start);
+        while let Some(word) = self.spans.get(self.taken) {
+            if word.end > begin + bytes {
+                return word.start >= begin + bytes;
+            }
+            self.taken += 1;
+        }
+        true
+    }
+
+    /// An error in the word that has the byte `at` of the rest of the line, or behind the last one.
+    pub(crate) fn inside(&self, at: usize, problem: TcProblem) -> TcError {
+        let at = self.spans.get(self.taken).map_or(self.line.len(), |word| word.start + at);
+        match self.spans.iter().find(|word| word.start <= at && at < word.end) {
+            Some(word) => TcError::new(self.line, word.clone(), problem, &[]),
+            None => self.at_end(problem, &[]),
+        }
+    }
+
     /// Takes the value of `option`, whatever it is.
     pub(crate) fn value(
         &mut self,

@@ -3,9 +3,8 @@
 use super::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, ShowOptions};
 use crate::QueueStatistics;
 use core::time::Duration;
-use quietcore_qdisc::tc::{FieldMatch, JsonLayout, Protocol, TcProperties, TcStyle};
+use quietcore_qdisc::tc::{FilterHandle, JsonLayout, Protocol, TcProperties, TcStyle};
 use quietcore_qdisc::{ClassId, Statistics};
-use std::net::Ipv4Addr;
 
 const ALL: ShowOptions = ShowOptions {
     style: TcStyle {
@@ -18,6 +17,8 @@ const ALL: ShowOptions = ShowOptions {
     },
     device: true,
     parent: true,
+    protocol: true,
+    prio: true,
 };
 
 /// A number, named by its text.
@@ -157,56 +158,32 @@ fn every_figure_of_a_class() {
     );
 }
 
-/// Goal: a filter is shown with what it looks at, and where in a header that is; filters of one parent, one
-/// priority and one device have one head. Method: each rule with a value that its mask cuts; then filters
-/// that differ in one of the three.
+/// Goal: a line about filters has the device, the parent, the protocol and the priority unless they were
+/// asked for, and what it was told. Method: a priority and a filter, with each of them left out.
 #[test]
-fn every_figure_of_a_filter() {
-    let address = |text: &str| -> Ipv4Addr { text.parse().expect("an address") };
-    let first = FilterReport {
-        parent: ClassId::new(1, 0),
+fn heads_of_filters() {
+    let mut options = TcProperties::default();
+    options.add("handle", "handle {} ", "0x1");
+    let report = FilterReport {
+        parent: ClassId::new(1, 0x30),
         device: "eth7".into(),
-        protocol: Protocol(0x0800),
+        protocol: Protocol::IP,
         prio: 5,
-        kind: "u32",
-        flow: ClassId::new(1, 0x30),
-        rules: vec![
-            FieldMatch::Source { address: address("10.1.2.3"), mask: address("255.255.0.0") },
-            FieldMatch::Destination { address: address("10.4.5.6"), mask: address("255.255.255.0") },
-            FieldMatch::SourcePort { value: 0x1234, mask: 0xfff0 },
-            FieldMatch::DestinationPort { value: 0x5678, mask: 0xff00 },
-            FieldMatch::Protocol { value: 17, mask: 0xf0 },
-        ],
-        asked: 40,
-        met: 41,
-        rules_met: vec![42, 43, 44, 45, 46],
-        table: 0x801,
-        number: 0x802,
-        shown: ShowOptions { device: false, ..ALL },
+        kind: "matchall",
+        handle: Some(FilterHandle::Number(1)),
+        flow: None,
+        options,
+        shown: ALL,
     };
-    let all = |kind, rules: &[FieldMatch]| FilterReport { kind, rules: rules.to_vec(), ..first.clone() };
-    let match_all = FilterReport { prio: 6, ..all("matchall", &[]) };
-    let below = FilterReport { parent: ClassId::new(1, 1), ..match_all.clone() };
-    let elsewhere = FilterReport { device: "eth8".into(), ..below.clone() };
-    let filters = vec![first.clone(), all("u32", &[]), match_all, below, elsewhere];
+    let priority = FilterReport { options: TcProperties::default(), handle: None, ..report.clone() };
+    let head = "filter dev eth7 parent 1:30 protocol ip pref 5 matchall chain 0 ";
+    let both = Answer::Filters(vec![priority, report.clone()]);
+    assert_eq!(both.to_string(), format!("{head}\n{head}handle 0x1 \n"));
+    let shown = ShowOptions { device: false, parent: false, protocol: false, prio: false, ..ALL };
+    let named = Answer::Filters(vec![FilterReport { shown, ..report }]);
+    assert_eq!(named.to_string(), "filter matchall chain 0 handle 0x1 \n");
     assert_eq!(
-        Answer::Filters(filters).to_string(),
-        "filter parent 1: protocol ip pref 5 u32 chain 0 \n\
-         filter parent 1: protocol ip pref 5 u32 chain 0 fh 801: ht divisor 1 \n\
-         filter parent 1: protocol ip pref 5 u32 chain 0 fh 801::802 order 2050 key ht 801 bkt 0 \
-         *flowid 1:30 not_in_hw (rule hit 40 success 41)\n  \
-         match 0a010000/ffff0000 at 12 (success 42 ) \n  \
-         match 0a040500/ffffff00 at 16 (success 43 ) \n  \
-         match 12300000/fff00000 at 20 (success 44 ) \n  \
-         match 00005600/0000ff00 at 20 (success 45 ) \n  \
-         match 00100000/00f00000 at 8 (success 46 ) \n\
-         filter parent 1: protocol ip pref 5 u32 chain 0 fh 801::802 order 2050 key ht 801 bkt 0 \
-         *flowid 1:30 not_in_hw (rule hit 40 success 41)\n\
-         filter parent 1: protocol ip pref 6 matchall chain 0 \n\
-         filter parent 1: protocol ip pref 6 matchall chain 0 handle 0x1 flowid 1:30 \n  not_in_hw (rule hit 40)\n\
-         filter parent 1:1 protocol ip pref 6 matchall chain 0 \n\
-         filter parent 1:1 protocol ip pref 6 matchall chain 0 handle 0x1 flowid 1:30 \n  not_in_hw (rule hit 40)\n\
-         filter parent 1:1 protocol ip pref 6 matchall chain 0 \n\
-         filter parent 1:1 protocol ip pref 6 matchall chain 0 handle 0x1 flowid 1:30 \n  not_in_hw (rule hit 40)\n"
+        named.json(JsonLayout::Line).trim_end(),
+        "[{\"kind\":\"matchall\",\"chain\":0,\"options\":{\"handle\":\"0x1\"}}]"
     );
 }

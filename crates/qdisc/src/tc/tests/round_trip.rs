@@ -2,18 +2,17 @@
 //!
 //! Three sources of lines: commands made from types, such commands' lines with damage, and any text.
 
+use super::filters::filter;
 use super::random::Random;
 use crate::tc::{
-    CbqClassOptions, CbqOptions, ClassCommand, ClassOptions, Classifier, Command, Estimation, EtsOptions,
-    FieldMatch, FilterCommand, FilterVerb, HfscClassOptions, HtbClassOptions, NetemOptions, Protocol,
-    QdiscCommand, QdiscOptions, ShowCommand, TbfOptions, TcObject, TcParent, TcStyle, TcVerb, parse,
-    parse_script,
+    CbqClassOptions, CbqOptions, ClassCommand, ClassOptions, Command, Estimation, EtsOptions,
+    HfscClassOptions, HtbClassOptions, NetemOptions, Protocol, QdiscCommand, QdiscOptions, ShowCommand,
+    TbfOptions, TcObject, TcParent, TcStyle, TcVerb, parse, parse_script,
 };
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -138,13 +137,13 @@ fn class_options() -> BoxedStrategy<ClassOptions> {
 }
 
 /// Names that a device can have; words of the grammar among them.
-fn device() -> BoxedStrategy<String> {
+pub(super) fn device() -> BoxedStrategy<String> {
     let any_name = "[a-zA-Z0-9$@_ä-][a-zA-Z0-9#.@_-]{0,12}";
     prop_oneof![4 => any_name, 1 => select(&["dev", "root", "netem", "tc", "-s"][..]).prop_map(String::from)]
         .boxed()
 }
 
-fn place() -> BoxedStrategy<TcParent> {
+pub(super) fn place() -> BoxedStrategy<TcParent> {
     prop_oneof![Just(TcParent::Root), Random::random().prop_map(TcParent::Parent)].boxed()
 }
 
@@ -157,7 +156,7 @@ fn estimation() -> BoxedStrategy<Estimation> {
     (time(), time()).prop_map(|(interval, time_constant)| Estimation { interval, time_constant }).boxed()
 }
 
-fn verb() -> BoxedStrategy<TcVerb> {
+pub(super) fn verb() -> BoxedStrategy<TcVerb> {
     select(&[TcVerb::Add, TcVerb::Change, TcVerb::Replace, TcVerb::Delete][..]).boxed()
 }
 
@@ -188,35 +187,6 @@ fn class() -> BoxedStrategy<Command> {
         .boxed()
 }
 
-fn field() -> BoxedStrategy<FieldMatch> {
-    let address = || any::<u32>().prop_map(Ipv4Addr::from_bits);
-    let length = (0..=32_u32).prop_map(|length| u32::MAX.checked_shl(32 - length).unwrap_or(0));
-    let mask = prop_oneof![length.prop_map(Ipv4Addr::from_bits), address()].boxed();
-    prop_oneof![
-        (address(), mask.clone()).prop_map(|(address, mask)| FieldMatch::Source { address, mask }),
-        (address(), mask).prop_map(|(address, mask)| FieldMatch::Destination { address, mask }),
-        any::<(u16, u16)>().prop_map(|(value, mask)| FieldMatch::SourcePort { value, mask }),
-        any::<(u16, u16)>().prop_map(|(value, mask)| FieldMatch::DestinationPort { value, mask }),
-        any::<(u8, u8)>().prop_map(|(value, mask)| FieldMatch::Protocol { value, mask }),
-    ]
-    .boxed()
-}
-
-fn filter() -> BoxedStrategy<Command> {
-    let by_fields = (proptest::collection::vec(field(), 1..4), Random::random())
-        .prop_map(|(matches, flow)| Classifier::U32 { matches, flow: Some(flow) });
-    let all = Random::random().prop_map(|flow| Classifier::MatchAll { flow: Some(flow) });
-    let classifier = (prop_oneof![by_fields, all], any::<bool>());
-    let protocol = prop_oneof![select(&[3_u16, 0x800, 0x86dd][..]), any::<u16>()].prop_map(Protocol);
-    (device(), option::of(place()), option::of(protocol), option::of(any::<u16>()), classifier)
-        .prop_map(|(device, place, protocol, prio, (classifier, add))| {
-            let (verb, classifier) =
-                if add { (FilterVerb::Add, Some(classifier)) } else { (FilterVerb::Delete, None) };
-            Command::Filter(FilterCommand { verb, device, place, protocol, prio, classifier })
-        })
-        .boxed()
-}
-
 fn show() -> BoxedStrategy<Command> {
     let object = select(&[TcObject::Qdisc, TcObject::Class, TcObject::Filter][..]);
     (object, option::of(device()), option::of(place()), option::of(handle()), any::<[bool; 8]>())
@@ -226,7 +196,10 @@ fn show() -> BoxedStrategy<Command> {
             let id = id.filter(|_| object != TcObject::Filter);
             let [statistics, details, binary, pretty, numeric, ours, json, graph] = flags;
             let style = TcStyle { statistics, details, binary, pretty, numeric, ours };
-            Command::Show(ShowCommand { object, device, place, id, style, json, graph })
+            let is_filter = object == TcObject::Filter;
+            let protocol = (is_filter && json).then_some(Protocol::IP);
+            let prio = (is_filter && graph).then_some(7);
+            Command::Show(ShowCommand { object, device, place, id, protocol, prio, style, json, graph })
         })
         .boxed()
 }
@@ -238,8 +211,9 @@ fn command() -> BoxedStrategy<Command> {
 /// Every word of the grammar, and values of each kind, right and wrong.
 fn word() -> BoxedStrategy<String> {
     let words = "qdisc class filter q c f add change replace del show ls dev root parent handle classid est \
-        protocol prio pfifo bfifo pfifo_fast noqueue multiq drr ets strict quanta \
-        mq netem tbf fq htb hfsc cbq u32 matchall ingress -s -d -j limit delay loss \
+        protocol prio fw flower basic ip_proto tcp dst_port ip6 nexthdr+4 at and not cmp(u8 layer eq 6) hashkey \
+        pfifo bfifo pfifo_fast noqueue multiq drr ets strict quanta mq netem tbf fq htb hfsc cbq u32 matchall \
+        ingress -s -d -j limit delay loss \
         random state gemodel ecn corrupt duplicate reorder gap rate slot packets bytes distribution normal seed \
         burst buffer latency mpu peakrate mtu overhead linklayer atm flow_limit pacing nopacing horizon \
         horizon_drop horizon_ weights priomap bands default r2q ceil quantum rt ls sc ul m1 d m2 umax dmax \
