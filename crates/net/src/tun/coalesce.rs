@@ -6,7 +6,8 @@
 //! are joined again here, as a card does on receipt (GRO).
 //!
 //! Invariant: only neighbours are joined, in the order in which they leave, with equal headers, and with
-//! checksums that are right or still owed: what changes a packet completes its checksum first. So what a discipline reordered, doubled, marked or damaged stays visible to the receiver.
+//! checksums that are right or still owed: what changes a packet completes its checksum first. So what a
+//! discipline reordered, doubled, marked or damaged stays visible to the receiver.
 //! Source: RFC 9293, the virtio specification (5.1.6, `virtio_net_hdr`).
 
 use super::cut::TCP_CHECKSUM;

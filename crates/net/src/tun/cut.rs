@@ -3,7 +3,7 @@
 //! With offloads the kernel gives out what it would give a network card: a packet whose checksum is still to
 //! be completed, or up to 64 KiB of a stream of TCP with one header for all. Each segment gets that header
 //! with its own length, place in the stream, identification and checksum of IP; FIN and PSH are the last
-//! one's, CWR is the first one's. TCP's checksum stays owed: the packet says so, and whoever needs it
+//! one's, CWR is the first one's. TCP's checksum stays owed: the packet says so, and what needs it
 //! completes it.
 //!
 //! Invariant: every byte of data comes out once, in order, and no packet is longer than its headers and
