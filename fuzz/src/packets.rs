@@ -2,9 +2,8 @@
 //!
 //! Not here: what a header says; that is in the tests of the crate.
 
-use quietcore_qdisc::tc::FieldMatch;
+use quietcore_qdisc::filter::{FlowerAddress, FlowerField, FlowerKeys, FlowerPort, ether_type};
 use quietcore_qdisc::{IpPacket, Packet};
-use std::net::Ipv4Addr;
 
 /// Reads `bytes`, asks everything, changes bits as the bytes themselves say, and reads again.
 pub fn check_packet(bytes: &[u8]) {
@@ -29,25 +28,29 @@ fn check_reading(packet: &IpPacket) {
     assert_eq!(packet, &IpPacket::new(packet.bytes().to_vec()));
     assert_eq!(packet.duplicate().as_ref(), Some(packet));
     assert!(matches!(packet.priority(), 0 | 2 | 4 | 6));
-    let any = FieldMatch::Protocol { value: 0, mask: 0 };
     let Some(header) = packet.header() else {
-        assert_eq!((packet.flow(), packet.priority(), packet.matches(&any)), (0, 0, false));
+        assert_eq!((packet.flow(), packet.priority()), (0, 0));
         return;
     };
     assert_eq!((packet.flow(), header.source.is_ipv4()), (header.flow(), header.destination.is_ipv4()));
-    let v4 = header.source.is_ipv4();
-    assert_eq!(packet.matches(&any), v4);
-    let all = Ipv4Addr::BROADCAST;
-    if let (std::net::IpAddr::V4(source), std::net::IpAddr::V4(destination)) =
-        (header.source, header.destination)
-    {
-        assert!(packet.matches(&FieldMatch::Source { address: source, mask: all }));
-        assert!(packet.matches(&FieldMatch::Destination { address: destination, mask: all }));
-    }
-    let (source, destination) = header.ports.unwrap_or_default();
-    let known = v4 && header.ports.is_some();
-    assert_eq!(packet.matches(&FieldMatch::SourcePort { value: source, mask: 0xffff }), known);
-    assert_eq!(packet.matches(&FieldMatch::DestinationPort { value: destination, mask: 0xffff }), known);
+    let bytes = packet.network_bytes();
+    assert_eq!(ether_type(bytes), Some(if header.source.is_ipv4() { 0x0800 } else { 0x86dd }));
+    let length = if header.source.is_ipv4() { 32 } else { 128 };
+    let whole = |address| Some(FlowerAddress { address, length });
+    let (source, destination) = header.ports.filter(|_| !header.fragment).unwrap_or_default();
+    let port = |value| Some(FlowerPort::Masked(FlowerField { value, mask: 0xffff }));
+    let keys = FlowerKeys {
+        ip_protocol: Some(header.protocol),
+        source: whole(header.source),
+        destination: whole(header.destination),
+        source_port: port(source),
+        destination_port: port(destination),
+        fragment: Some(header.fragment),
+        ..FlowerKeys::default()
+    };
+    assert!(keys.is_met(bytes), "{header:?}");
+    assert!(!FlowerKeys { fragment: Some(!header.fragment), ..keys }.is_met(bytes));
+    assert!(header.payload.is_none_or(|payload| payload <= bytes.len()));
 }
 
 #[cfg(test)]
