@@ -50,7 +50,7 @@ fn check_reading(packet: &IpPacket) {
     };
     assert!(keys.is_met(bytes), "{header:?}");
     assert!(!FlowerKeys { fragment: Some(!header.fragment), ..keys }.is_met(bytes));
-    assert!(header.payload.is_none_or(|payload| payload <= bytes.len()));
+    assert!(header.payload.is_none_or(|payload| usize::from(payload) <= bytes.len()));
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ impl EmatchLayer {
         match self {
             Self::Link => None,
             Self::Network => Some(0),
-            Self::Transport => IpHeader::parse(network)?.payload,
+            Self::Transport => IpHeader::parse(network)?.payload.map(usize::from),
         }
     }
 }

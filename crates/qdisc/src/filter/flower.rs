@@ -127,7 +127,7 @@ struct Fields {
 
 impl Fields {
     fn new(network: &[u8], header: &IpHeader) -> Self {
-        let payload = header.payload.filter(|_| !header.fragment);
+        let payload = header.payload.filter(|_| !header.fragment).map(usize::from);
         let two = |protocols: [u8; 2], offset: usize| {
             let at = payload.filter(|_| protocols.contains(&header.protocol))? + offset;
             bytes_at::<2>(network, i64::try_from(at).ok()?)

@@ -26,7 +26,7 @@ pub struct IpHeader {
     pub hop_limit: u8,
     /// Where what it carries begins, behind all headers that could be read; nothing in a later fragment, or
     /// where the chain of headers is cut.
-    pub payload: Option<usize>,
+    pub payload: Option<u16>,
     /// Whether it is a fragment, the first one included.
     pub fragment: bool,
     /// Source and destination port, where the protocol has them and they are in this packet.
@@ -63,7 +63,7 @@ impl IpHeader {
             protocol: header[9],
             traffic_class: header[1],
             hop_limit: header[8],
-            payload: (offset == 0).then_some(header_len),
+            payload: (offset == 0).then_some(u16::from(header[0] & 0xf) * 4),
             fragment: more || offset != 0,
             ports: if offset == 0 { ports(header[9], payload) } else { None },
         })
@@ -85,7 +85,7 @@ impl IpHeader {
             protocol: last.protocol,
             traffic_class: header[0] << 4 | header[1] >> 4,
             hop_limit: header[7],
-            payload: last.payload.map(|payload| end - payload.len()),
+            payload: last.payload.and_then(|payload| u16::try_from(end - payload.len()).ok()),
             fragment: last.fragment,
             ports: last.payload.and_then(|payload| ports(last.protocol, payload)),
         })

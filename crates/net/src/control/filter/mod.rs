@@ -76,7 +76,14 @@ impl FilterBlock {
 
 impl Filters {
     /// Where the first filter of `parent` that is for a packet sends it.
+    #[inline]
     pub(super) fn first(&mut self, parent: ClassId, packet: &impl Packet) -> Option<ClassId> {
+        // Most disciplines have none, and each packet asks.
+        if self.of.is_empty() { None } else { self.first_of(parent, packet) }
+    }
+
+    #[inline(never)]
+    fn first_of(&mut self, parent: ClassId, packet: &impl Packet) -> Option<ClassId> {
         self.of.get_mut(&parent)?.first(packet)
     }
 
