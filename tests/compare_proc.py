@@ -4,9 +4,10 @@ sender.
 
     compare_proc.py QUIETCORE FOLDER      as root; exit 1 where something differs
 
-Records the last CPU for six seconds under a load that sends it interrupts, reads /proc/interrupts and
-/proc/softirqs twice meanwhile, cuts the recording at these two times, and explains that part. Counts may
-differ by 1 % and by 3: each of the two files takes a while to read.
+Records the last CPU under a load that sends it interrupts, reads /proc/interrupts and /proc/softirqs
+twice meanwhile, cuts the recording at these two times, and explains that part. Counts may differ by 1 %
+and by 3: each of the two files takes a while to read. The part is at least two seconds, and on a slow
+machine as long as it takes other CPUs to send a few hundred interrupts, at most half a minute.
 """
 
 import collections
@@ -14,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +29,9 @@ PROCESSOR = {
     "IWI": ["irq_work"],
 }
 SENT = ["reschedule", "call_function", "call_function_single"]
+SENT_ROWS = [("processor", "reschedule"), ("processor", "call_function+call_function_single")]
+# So many of them say something of senders.
+ENOUGH = 100
 EVENT_TIME = re.compile(rb"\s(\d+)\.(\d+): \w+:")
 
 
@@ -74,7 +79,7 @@ def explained(report, cpu):
 def load(cpus):
     """A load that interrupts all CPUs; what to end it with."""
     if shutil.which("stress-ng"):
-        words = "--membarrier 1 --tlb-shootdown 1 --timer 1 --udp 1 --timeout 20s -q"
+        words = "--membarrier 1 --tlb-shootdown 1 --timer 1 --udp 1 --timeout 60s -q"
         return subprocess.Popen(["stress-ng", *words.split()], stderr=subprocess.DEVNULL)
     # Two processes that wake each other, each on a CPU of its own.
     there, back = os.pipe(), os.pipe()
@@ -113,6 +118,16 @@ def snapshot(cpu):
     return counted, (before + after) // 2
 
 
+def later_snapshot(cpu, first):
+    """The same after two seconds, and after other CPUs have sent a few hundred interrupts."""
+    for _ in range(15):
+        time.sleep(2)
+        second, until = snapshot(cpu)
+        if sum(second[key] - first[key] for key in SENT_ROWS) >= 2 * ENOUGH:
+            break
+    return second, until
+
+
 def cut(recording, part, begin, until):
     """Writes the header, and the events between two times."""
     with open(recording, "rb") as whole, open(part, "wb") as out:
@@ -133,13 +148,14 @@ def main(quietcore, folder):
     os.nice(-10)
     running = load(cpus)
     try:
-        record = [quietcore, "record", recording, "--for", "6s", "--isolated", str(cpu)]
+        record = [quietcore, "record", recording, "--for", "45s", "--isolated", str(cpu)]
         recorder = subprocess.Popen(record, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(3)
         first, begin = snapshot(cpu)
-        time.sleep(2)
-        second, until = snapshot(cpu)
-        if recorder.wait() != 0:
+        second, until = later_snapshot(cpu, first)
+        time.sleep(0.5)
+        recorder.send_signal(signal.SIGINT)
+        if recorder.wait() != 128 + signal.SIGINT:
             print("compare_proc: nothing was recorded")
             return 1
     finally:
@@ -156,8 +172,10 @@ def main(quietcore, folder):
         if kernel or count:
             print(f"{' ' if is_same else '!'} CPU {cpu} {key[0]} {key[1]}: kernel {kernel}, explain {count}")
     print(f"  interrupts of other CPUs: {sent}, with a sender {known}")
+    if sent < ENOUGH:
+        print(f"! the load sent fewer than {ENOUGH} interrupts")
     # One of each kind that was sent before the part begins has no sender in it.
-    return 1 if failed or sent < 100 or sent - known > len(SENT) + sent // 1000 else 0
+    return 1 if failed or sent < ENOUGH or sent - known > len(SENT) + sent // 1000 else 0
 
 
 if __name__ == "__main__":
