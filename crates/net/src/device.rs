@@ -4,7 +4,7 @@ use super::driver::Driver;
 use super::losses::SystemLosses;
 use super::network::Network;
 use super::options::{DeviceError, DeviceOptions};
-use super::queue::{DeviceQueue, QueuePlace, Sharing};
+use super::queue::{DeviceQueue, QueuePlace, Sharing, Wholeness};
 use super::statistics::QueueStatistics;
 use core::fmt::{self, Debug};
 use quietcore_live::{CpuId, CpuSet, Machine};
@@ -140,6 +140,19 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         let mut packets = packets.into_iter();
         // The first queue passes nothing on, and takes them.
         while !self.queues[queue].send_all(&mut packets, cpu) && !self.queues[0].send_all(&mut packets, cpu) {
+        }
+    }
+
+    /// Whether queue `queue` takes several packets of a stream as one ([`Qdisc::keeps_whole`]). Cost: a load
+    /// or two.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    #[must_use]
+    pub fn keeps_whole(&self, queue: usize) -> bool {
+        match self.queues[queue].wholeness() {
+            Wholeness::AsFirst => self.queues[0].wholeness() == Wholeness::Whole,
+            own => own == Wholeness::Whole,
         }
     }
 

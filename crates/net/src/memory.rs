@@ -7,7 +7,7 @@
 //! Invariant: at a look, no packet is let in above the bound. Between two looks what a discipline duplicates
 //! is not seen, so a queue may hold as many times its bound as packets are multiplied.
 
-use quietcore_qdisc::Statistics;
+use quietcore_qdisc::{PacketSize, Statistics};
 
 /// What a packet takes besides its bytes, about: its place in the queues, and its allocation.
 const OVERHEAD: u64 = 256;
@@ -27,8 +27,9 @@ impl MemoryBudget {
     }
 
     /// Whether there is room for a packet of so many bytes; it is taken then. `held` says what there is.
-    pub(super) fn admits(&mut self, bytes: u32, held: impl FnOnce() -> Statistics) -> bool {
-        let cost = u64::from(bytes) + OVERHEAD;
+    pub(super) fn admits(&mut self, size: impl Into<PacketSize>, held: impl FnOnce() -> Statistics) -> bool {
+        let PacketSize { bytes, packets } = size.into();
+        let cost = u64::from(bytes) + OVERHEAD * u64::from(packets);
         if self.room < cost {
             let Statistics { backlog, qlen, .. } = held();
             let taken = backlog.saturating_add(qlen.saturating_mul(OVERHEAD));

@@ -17,6 +17,7 @@ use super::network::{Network, Scheduled};
 use super::options::Watchdog;
 use super::statistics::QueueStatistics;
 use core::fmt::Debug;
+use core::sync::atomic::{AtomicU8, Ordering};
 use core::time::Duration;
 use quietcore_live::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions, softirq::Vector};
 use quietcore_qdisc::{Enqueued, Packet, Qdisc, TxQueue, TxTake, TxThen};
@@ -46,6 +47,8 @@ pub(super) struct DeviceQueue<P> {
     watchdog: OnceLock<TimerHandle>,
     /// Made when a discipline needs it.
     delay_timer: OnceLock<TimerHandle>,
+    /// A [`Wholeness`], as of the last change.
+    wholeness: AtomicU8,
     state: Mutex<QueueState<P>>,
 }
 
@@ -59,14 +62,34 @@ struct QueueState<P> {
 }
 
 impl<P: Packet + Debug> QueueState<P> {
+    /// To be told without the lock: costs as much as what is inside of the discipline.
+    fn wholeness(&self) -> Wholeness {
+        match (self.is_passing_on, self.tx.keeps_whole()) {
+            (true, _) => Wholeness::AsFirst,
+            (false, true) => Wholeness::Whole,
+            (false, false) => Wholeness::Cut,
+        }
+    }
+
     /// Gives the packet to the discipline, if its bytes have room.
     fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
-        if self.budget.admits(packet.len(), || self.tx.statistics()) {
+        if self.budget.admits(packet.size(), || self.tx.statistics()) {
             return self.tx.enqueue(now, packet);
         }
         self.statistics.over_memory += 1;
         Enqueued::Dropped
     }
+}
+
+/// Whether a queue takes several packets of a stream as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wholeness {
+    /// No.
+    Cut,
+    /// Yes.
+    Whole,
+    /// As the device's first queue does, to which its packets go.
+    AsFirst,
 }
 
 /// Which queues have a discipline of their own.
@@ -120,8 +143,16 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         let budget = MemoryBudget::new(place.memory_max);
         let statistics = QueueStatistics::default();
         let state = QueueState { tx, budget, is_passing_on: false, statistics };
+        let wholeness = AtomicU8::new(state.wholeness() as u8);
         let (watchdog, delay_timer, state) = (OnceLock::new(), OnceLock::new(), Mutex::new(state));
-        Self { place, driver, watchdog, delay_timer, state }
+        Self { place, driver, watchdog, delay_timer, wholeness, state }
+    }
+
+    /// Whether it takes several packets of a stream as one; without the lock, so that may be about to change.
+    pub(super) fn wholeness(&self) -> Wholeness {
+        let seen = self.wholeness.load(Ordering::Relaxed);
+        let all = [Wholeness::Whole, Wholeness::AsFirst];
+        all.into_iter().find(|one| *one as u8 == seen).unwrap_or(Wholeness::Cut)
     }
 
     /// The CPU that it belongs to.
@@ -224,6 +255,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
 
     fn put(&self, mut state: MutexGuard<'_, QueueState<P>>, qdisc: Box<dyn Qdisc<P>>) {
         let before = state.tx.graft(qdisc);
+        self.wholeness.store(state.wholeness() as u8, Ordering::Relaxed);
         // Under the lock: not what is armed for the new discipline.
         for timer in [self.watchdog.get(), self.delay_timer.get()].into_iter().flatten() {
             let _ = timer.cancel();
@@ -242,6 +274,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
     pub(super) fn change<R>(self: &Arc<Self>, change: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
         let mut state = self.lock();
         let answer = state.tx.change(change);
+        self.wholeness.store(state.wholeness() as u8, Ordering::Relaxed);
         let holds_packets = state.tx.holds_packets();
         drop(state);
         if holds_packets {

@@ -297,3 +297,27 @@ fn flows_pick_a_queue() {
     assert_eq!(queues(Some(cpu(9))), [1, 2, 0, 1], "no lane");
     machine.shutdown();
 }
+
+/// Goal: a device says at once whether a queue takes pieces of streams whole, whatever its discipline became.
+/// Method: as made; another discipline in one queue; one that is changed where it is; one for all queues; and
+/// as made again.
+#[test]
+fn a_device_says_what_may_stay_whole() {
+    let (network, machine) = start(lanes("0-1"));
+    let (driver, _sent) = driver(machine);
+    let device = Device::new(&network, machine, DeviceOptions::new(2), driver).expect("it has lanes");
+    let keeps = |device: &Device<Vec<u8>>| [0, 1].map(|queue| device.keeps_whole(queue));
+    assert_eq!(keeps(&device), [true, true]);
+    device.graft(1, Fifo::new(FifoLimit::Packets(10)));
+    assert_eq!(keeps(&device), [true, false]);
+    device.with_qdisc(1, |qdisc| {
+        let qdisc: &mut dyn std::any::Any = qdisc;
+        let fifo = qdisc.downcast_mut::<Fifo<Vec<u8>>>().expect("it was put there");
+        fifo.set_limit(FifoLimit::Packets(1_000));
+    });
+    assert_eq!(keeps(&device), [true, true]);
+    device.graft_root(Fifo::new(FifoLimit::Packets(10)));
+    assert_eq!(keeps(&device), [false, false], "all go through the first one");
+    device.graft_each();
+    assert_eq!(keeps(&device), [true, true]);
+}

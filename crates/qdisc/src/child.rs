@@ -57,6 +57,12 @@ impl<P: Packet + Debug> InnerQdisc<P> {
         &mut *self.qdisc
     }
 
+    /// Whether several packets of a stream may come to it as one.
+    #[must_use]
+    pub fn keeps_whole(&self) -> bool {
+        self.qdisc.keeps_whole()
+    }
+
     /// Its second timer.
     #[must_use]
     pub fn delays(&self) -> DelayTimer {
@@ -103,7 +109,7 @@ impl<P: Packet + Debug> InnerQdisc<P> {
     pub fn reset(&mut self, now: Nanos) {
         if let Some(held) = self.held.take() {
             self.withdrawn.0 += u64::from(held.len());
-            self.withdrawn.1 += 1;
+            self.withdrawn.1 += u64::from(held.packets());
         }
         self.qdisc.reset(now);
     }
@@ -116,8 +122,8 @@ impl<P: Packet + Debug> InnerQdisc<P> {
         statistics.sent_packets -= self.withdrawn.1;
         if let Some(held) = &self.held {
             statistics.sent_bytes -= u64::from(held.len());
-            statistics.sent_packets -= 1;
-            statistics.arrived(held.len());
+            statistics.sent_packets -= u64::from(held.packets());
+            statistics.arrived(held.size());
         }
         statistics
     }

@@ -20,7 +20,7 @@
 //! is sent, dropped and counted, or still in `backlog` and `qlen`; `dequeue` at the moment that `Throttled`
 //! named gives a packet or names a later one.
 //!
-//! Deliberately absent: devices, segmentation offload, locks. Source: Linux net/sched, by behaviour, each
+//! Deliberately absent: devices, locks. Source: Linux net/sched, by behaviour, each
 //! file its own; deviations are told there.
 
 #![no_std]
@@ -81,7 +81,7 @@ pub use fq::{Fq, FqError, FqSettings, FqStatistics, Horizon};
 pub use fq_codel::{FqCodel, FqCodelError, FqCodelFlow, FqCodelSettings, FqCodelStatistics};
 pub use hfsc::{CurveError, Hfsc, HfscClass, HfscError, HfscStatistics, ServiceCurve};
 pub use htb::{Htb, HtbClass, HtbClassStatistics, HtbError, HtbQuantumWarning, HtbSettings};
-pub use ip::{IpHeader, IpPacket};
+pub use ip::{IpHeader, IpPacket, Segments};
 pub use kind::PacketOrigin;
 pub use multiq::Multiq;
 pub use netem::{
@@ -89,7 +89,7 @@ pub use netem::{
     Probability, SlotSpacing,
 };
 pub use noqueue::Noqueue;
-pub use packet::Packet;
+pub use packet::{Packet, PacketSize, WHOLE_BYTES_MAX, WHOLE_PACKETS_MAX};
 pub use pfifo_fast::PfifoFast;
 pub use prio::{Prio, PrioError, PrioSettings};
 pub use qdisc::{DelayTimer, Dequeued, Enqueued, Qdisc};

@@ -3,6 +3,40 @@
 use alloc::vec::Vec;
 use quietcore_core::Nanos;
 
+/// Most packets of the link that one may stand for where it is [kept whole](crate::Qdisc::keeps_whole).
+pub const WHOLE_PACKETS_MAX: u32 = 64;
+
+/// Most bytes that such a one counts, with all headers: 64 KiB, and those of [`WHOLE_PACKETS_MAX`] packets.
+pub const WHOLE_BYTES_MAX: u32 = 80 << 10;
+
+/// As many whole ones fit into a limit, at least, where they are kept so: a small queue fills packet by
+/// packet.
+pub(crate) const WHOLE_ONES_MIN: u32 = 4;
+
+/// What a packet counts, in limits and in statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketSize {
+    /// Bytes on the link.
+    pub bytes: u32,
+    /// Packets of the link.
+    pub packets: u32,
+}
+
+impl PacketSize {
+    /// Bytes of each packet, rounded up.
+    #[must_use]
+    pub const fn each(self) -> u32 {
+        if self.packets > 1 { self.bytes.div_ceil(self.packets) } else { self.bytes }
+    }
+}
+
+/// Of one packet.
+impl From<u32> for PacketSize {
+    fn from(bytes: u32) -> Self {
+        Self { bytes, packets: 1 }
+    }
+}
+
 /// A packet, as far as a queueing discipline is concerned.
 ///
 /// Only the length must be known. What else a packet can do decides what disciplines can do with it: one
@@ -24,6 +58,17 @@ use quietcore_core::Nanos;
 pub trait Packet: Sized + 'static {
     /// Bytes that it takes on the link, headers of the link layer included where they count.
     fn len(&self) -> u32;
+
+    /// How many packets of the link it stands for, at least 1: more of a piece of a stream that is still to be
+    /// cut, whose [`len`](Self::len) then has the headers of all of them.
+    fn packets(&self) -> u32 {
+        1
+    }
+
+    /// Both.
+    fn size(&self) -> PacketSize {
+        PacketSize { bytes: self.len(), packets: self.packets() }
+    }
 
     /// Which flow it belongs to: what has the same number is kept in order and shares a queue.
     fn flow(&self) -> u64 {

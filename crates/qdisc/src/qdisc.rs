@@ -136,6 +136,15 @@ pub trait Qdisc<P: Packet>: Any + fmt::Debug + Send {
         self.statistics().qlen == 0
     }
 
+    /// Whether it may be given several packets of a stream as [one](Packet::packets): it decides nothing for
+    /// each of them, as it is told now, and nor does what is inside.
+    ///
+    /// Changes only when it, or something inside, is told something else. Where it changes while such a
+    /// packet is queued, that one passes as it is. Costs as much as what is inside.
+    fn keeps_whole(&self) -> bool {
+        false
+    }
+
     /// The second timer, of those that have one: `cbq`, and what has a `cbq` inside.
     ///
     /// Whether it needs one changes only when it, or something inside, is told something else. Costs as much

@@ -79,6 +79,12 @@ impl Rate {
         self.layer
     }
 
+    /// Whether bytes count as they are, so that several packets together count as much as one by one.
+    #[must_use]
+    pub const fn is_plain(self) -> bool {
+        self.overhead == 0 && self.mpu == 0 && matches!(self.layer, LinkLayer::Ethernet)
+    }
+
     /// How many bytes a packet of `bytes` counts.
     #[must_use]
     pub const fn counted(self, bytes: u32) -> u64 {

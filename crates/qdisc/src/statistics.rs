@@ -1,5 +1,6 @@
 //! What a discipline counts, in the words of `tc -s`.
 
+use crate::PacketSize;
 use core::fmt;
 
 /// What a discipline has done, and what it holds.
@@ -24,28 +25,32 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// A packet of `bytes` was queued.
-    pub fn arrived(&mut self, bytes: u32) {
+    /// A packet of that size was queued: of so many bytes, or one that stands for several.
+    pub fn arrived(&mut self, size: impl Into<PacketSize>) {
+        let PacketSize { bytes, packets } = size.into();
         self.backlog += u64::from(bytes);
-        self.qlen += 1;
+        self.qlen += u64::from(packets);
     }
 
-    /// A packet of `bytes` that was queued has left the queue, for wherever.
-    pub fn left(&mut self, bytes: u32) {
+    /// A packet of that size that was queued has left the queue, for wherever.
+    pub fn left(&mut self, size: impl Into<PacketSize>) {
+        let PacketSize { bytes, packets } = size.into();
         self.backlog -= u64::from(bytes);
-        self.qlen -= 1;
+        self.qlen -= u64::from(packets);
     }
 
     /// The same, and it was sent.
-    pub fn sent(&mut self, bytes: u32) {
-        self.left(bytes);
-        self.count_sent(bytes);
+    pub fn sent(&mut self, size: impl Into<PacketSize>) {
+        let size = size.into();
+        self.left(size);
+        self.count_sent(size);
     }
 
-    /// A packet of `bytes` was sent that one of its queues held.
-    pub(crate) fn count_sent(&mut self, bytes: u32) {
+    /// A packet of that size was sent that one of its queues held.
+    pub(crate) fn count_sent(&mut self, size: impl Into<PacketSize>) {
+        let PacketSize { bytes, packets } = size.into();
         self.sent_bytes += u64::from(bytes);
-        self.sent_packets += 1;
+        self.sent_packets += u64::from(packets);
     }
 
     /// What one of its queues holds and has dropped is its own, too.

@@ -34,6 +34,11 @@ const fn retry(now: Nanos) -> Nanos {
     Nanos(now.0.saturating_add(RETRY.0))
 }
 
+/// How many packets of the link these are.
+fn packets<'a, P: Packet>(all: impl Iterator<Item = &'a P>) -> usize {
+    all.map(|packet| packet.packets() as usize).sum()
+}
+
 /// What a run found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "packets that were taken out belong to the driver"]
@@ -104,6 +109,12 @@ impl<P: Packet + Debug> TxQueue<P> {
         &mut *self.qdisc
     }
 
+    /// Whether several packets of a stream may come as one: changes only where the discipline is changed.
+    #[must_use]
+    pub fn keeps_whole(&self) -> bool {
+        self.qdisc.keeps_whole()
+    }
+
     /// Takes a packet. One that is queued needs a run.
     pub fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         self.qdisc.enqueue(now, packet)
@@ -150,9 +161,9 @@ impl<P: Packet + Debug> TxQueue<P> {
         if batch.is_empty() {
             return TxTake::Over(self.end(throttled));
         }
-        self.run = self.run.map(|passed| passed + batch.len());
+        self.run = self.run.map(|passed| passed + packets(batch.iter()));
         self.is_woken = false;
-        TxTake::Batch(batch.len() - came_back)
+        TxTake::Batch(packets(batch.iter().skip(came_back)))
     }
 
     /// The driver has taken all but what is still in `batch`; `None` if the run looks again.
@@ -163,7 +174,7 @@ impl<P: Packet + Debug> TxQueue<P> {
         if batch.is_empty() {
             return (self.run >= Some(DEVICE_WEIGHT)).then(|| self.end_again());
         }
-        self.requeues += if self.taken_from == self.grafts { batch.len() as u64 } else { 0 };
+        self.requeues += if self.taken_from == self.grafts { packets(batch.iter()) as u64 } else { 0 };
         self.keep(batch);
         Some(if self.is_woken { self.end_again() } else { self.end(Some(retry(now))) })
     }
@@ -278,7 +289,7 @@ impl<P: Packet + Debug> TxQueue<P> {
     pub fn statistics(&self) -> Statistics {
         let mut all = self.qdisc.statistics();
         all.requeues += self.requeues;
-        all.qlen += self.returned.len() as u64;
+        all.qlen += packets(self.returned.iter()) as u64;
         all.backlog += self.returned.iter().map(|packet| u64::from(packet.len())).sum::<u64>();
         all
     }

@@ -153,7 +153,10 @@ struct SuiteProgram {
     tests: &'static str,
 }
 
-const DISCIPLINES: &str = "--test fq --test htb --test htb_recorded --test netem --test tbf --test prio --test tx_queue --test filters";
+const DISCIPLINES: &str = concat!(
+    "--test fq --test htb --test htb_recorded --test netem --test tbf --test prio --test tx_queue ",
+    "--test filters --test ip --test whole"
+);
 
 const ROUNDS: &str = "--test drr --test ets --test bands --test order_recorded";
 

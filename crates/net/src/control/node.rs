@@ -244,6 +244,11 @@ impl<P: Packet + Debug + Send> Qdisc<P> for QdiscNode<P> {
         self.body.is_empty()
     }
 
+    /// A filter may look at what each packet has of its own, as its length.
+    fn keeps_whole(&self) -> bool {
+        self.filters.is_empty() && self.body.keeps_whole()
+    }
+
     fn delays(&self) -> DelayTimer {
         self.body.delays()
     }

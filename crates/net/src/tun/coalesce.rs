@@ -12,8 +12,8 @@
 
 use super::cut::TCP_CHECKSUM;
 use super::virtio::{GSO_TCP_V4, GSO_TCP_V6, HEADER, NEEDS_CHECKSUM, VirtioHeader};
-use quietcore_qdisc::IpPacket;
 use quietcore_qdisc::checksum::{OwedChecksum, folded, sum};
+use quietcore_qdisc::{IpPacket, Segments};
 
 /// Longest IP packet.
 const LONGEST: usize = 65_535;
@@ -36,16 +36,25 @@ pub enum Offload {
 pub struct Coalescer {
     offload: Offload,
     bytes: Vec<u8>,
+    /// The first packet comes behind `bytes`.
+    is_apart: bool,
 }
 
 impl Coalescer {
     /// One that holds nothing.
     #[must_use]
     pub fn new(offload: Offload) -> Self {
-        Self { offload, bytes: Vec::with_capacity(HEADER + LONGEST) }
+        Self { offload, bytes: Vec::with_capacity(HEADER + LONGEST), is_apart: false }
     }
 
-    /// What is to be written, in one system call.
+    /// What is to be written, in one system call, in two parts; `first` is the first packet of the last
+    /// [`fill`](Self::fill). One that is still to be cut is not copied.
+    #[must_use]
+    pub fn parts<'a>(&'a self, first: &'a IpPacket) -> [&'a [u8]; 2] {
+        [&self.bytes, if self.is_apart { first.bytes() } else { &[] }]
+    }
+
+    /// What is to be written, in one system call; of a packet that is still to be cut, what precedes it.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -56,13 +65,18 @@ impl Coalescer {
     pub fn fill<'a>(&mut self, packets: impl IntoIterator<Item = &'a IpPacket>) -> usize {
         let mut packets = packets.into_iter();
         self.bytes.clear();
+        self.is_apart = false;
         let Some(first) = packets.next() else { return 0 };
         if self.offload == Offload::Off {
             self.bytes.extend_from_slice(first.bytes());
             first.owed_checksum().iter().for_each(|owed| owed.complete(&mut self.bytes));
             return 1;
         }
-        self.bytes.extend_from_slice(&alone(first.owed_checksum()).bytes());
+        self.bytes.extend_from_slice(&alone(first).bytes());
+        if first.segments().is_some() {
+            self.is_apart = true;
+            return 1;
+        }
         self.bytes.extend_from_slice(first.bytes());
         let Some(head) = Segment::of(first) else { return 1 };
         let (mut count, mut expected) = (1, head.next_sequence());
@@ -119,13 +133,16 @@ impl Coalescer {
 }
 
 /// The header of a packet that is not joined.
-fn alone(owed: Option<OwedChecksum>) -> VirtioHeader {
-    owed.map_or_else(VirtioHeader::default, |owed| VirtioHeader {
-        flags: NEEDS_CHECKSUM,
-        checksum_start: owed.start,
-        checksum_offset: owed.offset,
-        ..VirtioHeader::default()
-    })
+fn alone(packet: &IpPacket) -> VirtioHeader {
+    let mut header = VirtioHeader::default();
+    if let Some(owed) = packet.owed_checksum() {
+        header.flags = NEEDS_CHECKSUM;
+        (header.checksum_start, header.checksum_offset) = (owed.start, owed.offset);
+    }
+    if let Some(Segments { headers, payload, kind }) = packet.segments() {
+        (header.kind, header.headers, header.size) = (kind, headers, payload);
+    }
+    header
 }
 
 /// A TCP segment with data and without anything special.
@@ -142,8 +159,11 @@ struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
-    /// Nothing if it is anything else, a fragment, or has IP options.
+    /// Nothing if it is anything else, a fragment, several segments already, or has IP options.
     fn of(packet: &'a IpPacket) -> Option<Self> {
+        if packet.segments().is_some() {
+            return None;
+        }
         let (packet, owed) = (packet.bytes(), packet.owed_checksum());
         let word = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]));
         let (length, protocol, tcp) = match packet.first()? {

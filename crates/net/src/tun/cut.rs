@@ -12,8 +12,8 @@
 //! not told to give out uncut.
 
 use super::virtio::{GSO_ECN, GSO_NONE, GSO_TCP_V4, GSO_TCP_V6, HEADER, NEEDS_CHECKSUM, VirtioHeader};
-use quietcore_qdisc::IpPacket;
 use quietcore_qdisc::checksum::{OwedChecksum, folded, sum};
+use quietcore_qdisc::{IpPacket, Packet, Segments, WHOLE_BYTES_MAX, WHOLE_PACKETS_MAX};
 
 /// Where TCP's flags and its checksum are.
 const TCP_FLAGS: usize = 13;
@@ -30,8 +30,17 @@ const LONGEST: usize = 65_535;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NotCut;
 
-/// Gives each packet of what was `read` to `each`; how many there are.
-pub(super) fn cut(read: &[u8], each: &mut dyn FnMut(IpPacket)) -> Result<usize, NotCut> {
+/// Whether pieces of a stream are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pieces {
+    /// Into packets of the link.
+    Cut,
+    /// Not those that are no longer than a discipline may be given.
+    Whole,
+}
+
+/// Gives each packet of what was `read` to `each`; how many packets of the link there are.
+pub(super) fn cut(read: &[u8], pieces: Pieces, each: &mut dyn FnMut(IpPacket)) -> Result<usize, NotCut> {
     let (header, packet) = read.split_first_chunk::<HEADER>().ok_or(NotCut)?;
     let header = VirtioHeader::read(header);
     if packet.is_empty() {
@@ -49,6 +58,11 @@ pub(super) fn cut(read: &[u8], each: &mut dyn FnMut(IpPacket)) -> Result<usize, 
         }
         GSO_TCP_V4 | GSO_TCP_V6 => {
             let stream = Stream::of(packet, &header).ok_or(NotCut)?;
+            if let Some(whole) = stream.whole(packet, header.kind).filter(|_| pieces == Pieces::Whole) {
+                let count = whole.packets() as usize;
+                each(whole);
+                return Ok(count);
+            }
             Ok(stream.segments(each))
         }
         _ => Err(NotCut),
@@ -82,6 +96,19 @@ impl<'a> Stream<'a> {
         }
         let (headers, data) = packet.split_at(data);
         Some(Self { headers, data, size, tcp, is_v4 })
+    }
+
+    /// The piece as it is, if it is short enough; `packet` is all of it, with the sum of its pseudo-header.
+    fn whole(&self, packet: &[u8], kind: u8) -> Option<IpPacket> {
+        let count = self.data.len().div_ceil(self.size);
+        // Both are below the length of a packet.
+        let segments = Segments { headers: self.headers.len() as u16, payload: self.size as u16, kind };
+        let owed = OwedChecksum { start: self.tcp as u16, offset: TCP_CHECKSUM };
+        if count < 2 || count > WHOLE_PACKETS_MAX as usize {
+            return None;
+        }
+        let whole = IpPacket::new(packet.to_vec()).with_owed_checksum(owed)?.with_segments(segments)?;
+        Some(whole).filter(|whole| whole.len() <= WHOLE_BYTES_MAX)
     }
 
     fn segments(&self, each: &mut dyn FnMut(IpPacket)) -> usize {
@@ -137,12 +164,12 @@ mod tests {
     use super::super::coalesce::{Coalescer, Offload};
     use super::super::tcp_segment::{tcp_segment, with_right_checksum};
     use super::super::virtio::{GSO_ECN, HEADER, NEEDS_CHECKSUM};
-    use super::{NotCut, OwedChecksum, cut, folded, sum};
-    use quietcore_qdisc::IpPacket;
+    use super::{NotCut, OwedChecksum, Pieces, cut, folded, sum};
+    use quietcore_qdisc::{IpPacket, Packet};
 
     fn owing(read: &[u8]) -> Result<Vec<IpPacket>, NotCut> {
         let mut found = Vec::new();
-        let count = cut(read, &mut |packet| found.push(packet))?;
+        let count = cut(read, Pieces::Cut, &mut |packet| found.push(packet))?;
         assert_eq!(count, found.len());
         Ok(found)
     }
@@ -212,6 +239,50 @@ mod tests {
                 assert_eq!(packet.bytes()[at + 16..at + 18], pseudo.to_be_bytes(), "{at}, {length}");
             }
         }
+    }
+
+    /// What is read where pieces stay whole, and how many packets of the link it is.
+    fn kept(read: &[u8]) -> Result<(Vec<IpPacket>, usize), NotCut> {
+        let mut found = Vec::new();
+        let count = cut(read, Pieces::Whole, &mut |packet| found.push(packet))?;
+        Ok((found, count))
+    }
+
+    /// Goal: a piece that stays whole is written as it was read, to the byte, and counts as its packets.
+    /// Method: pieces of three segments of both versions, one of a stream that marks congestion.
+    #[test]
+    fn what_stays_whole_is_written_as_it_was_read() {
+        for (at, ecn) in [(20, 0), (40, 0), (20, GSO_ECN)] {
+            let mut read = joined(at);
+            read[1] |= ecn;
+            let (found, count) = kept(&read).unwrap();
+            assert_eq!((found.len(), count, found[0].packets()), (1, 3, 3));
+            assert_eq!(found[0].len() as usize, read.len() - HEADER + 2 * (at + 32));
+            let mut coalescer = Coalescer::new(Offload::On);
+            let behind = IpPacket::new(segment(at, 3, &[7; 100]));
+            assert_eq!(coalescer.fill([&found[0], &behind]), 1, "and nothing is joined to it");
+            assert_eq!(coalescer.parts(&found[0]).concat(), read);
+            assert_eq!(coalescer.fill([&behind]), 1);
+            assert_eq!(coalescer.parts(&behind).concat(), coalescer.bytes(), "a packet is one part");
+        }
+    }
+
+    /// Goal: a piece that is longer than disciplines may be given, or one segment, is cut. Method: 64
+    /// segments and one more; a full piece of usual ones; one segment.
+    #[test]
+    fn what_is_too_long_or_short_is_cut() {
+        let piece = |count: usize, size: u16| {
+            let mut read = joined(20);
+            read[4..6].copy_from_slice(&size.to_ne_bytes());
+            read.resize(HEADER + 52 + count * usize::from(size), 7);
+            let (found, count) = kept(&read).unwrap();
+            (found.len(), count)
+        };
+        assert_eq!((piece(64, 100), piece(65, 100)), ((1, 64), (65, 65)));
+        assert_eq!((piece(44, 1_448), piece(1, 100)), ((1, 44), (1, 1)));
+        let mut read = joined(20);
+        read.truncate(HEADER + 152);
+        assert_eq!(kept(&read).unwrap().0[0].segments(), None, "one segment is a packet");
     }
 
     /// Goal: flags that not every segment has are where they belong. Method: FIN, PSH and CWR on a stream

@@ -3,7 +3,7 @@
 //! Each end has a descriptor of its own (two descriptors of one file), so that the poller can wait for each.
 
 use super::coalesce::{Coalescer, Offload};
-use super::cut::cut;
+use super::cut::{Pieces, cut};
 use super::error::TunError;
 use super::interface::TunInterface;
 use super::virtio::HEADER;
@@ -11,10 +11,11 @@ use crate::device::Device;
 use crate::driver::Driver;
 use crate::receive::{Receive, Received};
 use quietcore_live::CpuId;
-use quietcore_qdisc::IpPacket;
+use quietcore_qdisc::{IpPacket, Packet};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use std::collections::VecDeque;
+use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -90,9 +91,13 @@ impl TunExit {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, epoll: &OwnedFd, bytes: &[u8], packets: usize) -> Written {
+    fn write(&self, epoll: &OwnedFd, parts: [&[u8]; 2], packets: u64) -> Written {
         loop {
-            match rustix::io::write(&self.file, bytes) {
+            let written = match parts {
+                [bytes, []] => rustix::io::write(&self.file, bytes),
+                parts => rustix::io::writev(&self.file, &parts.map(IoSlice::new)),
+            };
+            match written {
                 Ok(_) => return Written::Gone,
                 Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) => {
@@ -102,7 +107,7 @@ impl TunExit {
                     return Written::Full;
                 }
                 Err(_) => {
-                    *self.refused.lock().unwrap_or_else(PoisonError::into_inner) += packets as u64;
+                    *self.refused.lock().unwrap_or_else(PoisonError::into_inner) += packets;
                     return Written::Gone;
                 }
             }
@@ -132,7 +137,8 @@ impl Driver<IpPacket> for TunDriver {
         let mut coalescer = exit.coalescer.lock().unwrap_or_else(PoisonError::into_inner);
         while !batch.is_empty() {
             let count = coalescer.fill(batch.iter());
-            match exit.write(&self.0.epoll, coalescer.bytes(), count) {
+            let packets = batch.iter().take(count).map(|packet| u64::from(packet.packets())).sum();
+            match exit.write(&self.0.epoll, coalescer.parts(&batch[0]), packets) {
                 Written::Gone => drop(batch.drain(..count)),
                 Written::Full => return,
             }
@@ -148,13 +154,16 @@ pub(super) struct TunEntry {
     token: EpollToken,
     device: Arc<Device<IpPacket>>,
     queue: usize,
+    /// Of the interface that packets are written to.
+    offload_there: Offload,
     buffers: Mutex<Buffers>,
 }
 
 impl TunEntry {
-    /// Queue `queue` of `tun`, whose packets go through the queue of that number of `device`.
+    /// Queue `queue` of the first interface, whose packets go through the queue of that number of `device` to
+    /// the second.
     pub(super) fn new(
-        tun: &TunInterface,
+        [tun, other]: [&TunInterface; 2],
         queue: usize,
         device: &Arc<Device<IpPacket>>,
         epoll: &Arc<OwnedFd>,
@@ -167,6 +176,7 @@ impl TunEntry {
             token,
             device: Arc::clone(device),
             queue,
+            offload_there: other.offload,
             buffers: Mutex::new(Buffers::new(tun)),
         })
     }
@@ -190,7 +200,7 @@ impl Buffers {
 
     /// Reads once; returns how many packets that gave: 0 of bytes that are none, which the kernel does not
     /// give out.
-    fn read(&mut self, file: &OwnedFd) -> Result<usize, Errno> {
+    fn read(&mut self, file: &OwnedFd, pieces: Pieces) -> Result<usize, Errno> {
         let length = rustix::io::read(file, &mut self.whole[..])?;
         let (packets, link_header) = (&mut self.packets, self.link_header);
         let mut add = |packet: IpPacket| packets.push(packet.with_link_header(link_header));
@@ -199,7 +209,7 @@ impl Buffers {
             add(IpPacket::new(bytes.to_vec()));
             return Ok(1);
         }
-        Ok(cut(bytes, &mut add).unwrap_or(0))
+        Ok(cut(bytes, pieces, &mut add).unwrap_or(0))
     }
 }
 
@@ -207,8 +217,10 @@ impl Receive for TunEntry {
     fn receive(&self, cpu: CpuId, budget: usize) -> Received {
         let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left = budget;
+        let keeps_whole = self.offload_there == Offload::On && self.device.keeps_whole(self.queue);
+        let pieces = if keeps_whole { Pieces::Whole } else { Pieces::Cut };
         let received = loop {
-            match buffers.read(&self.file) {
+            match buffers.read(&self.file, pieces) {
                 Ok(count) => left = left.saturating_sub(count.max(1)),
                 Err(Errno::AGAIN) => break Received::Done,
                 Err(Errno::INTR) => {}
@@ -234,7 +246,7 @@ mod tests {
     use super::{EpollToken, TunDriver, TunExit, TunExits};
     use crate::driver::Driver;
     use crate::tun::Offload;
-    use quietcore_qdisc::IpPacket;
+    use quietcore_qdisc::{IpPacket, Segments};
     use rustix::event::Timespec;
     use rustix::event::epoll::{self, CreateFlags, EventFlags};
     use rustix::io::Errno;
@@ -269,6 +281,19 @@ mod tests {
         assert_eq!((batch.len(), driver.0.queues[0].refused()), (0, 4));
         assert_eq!(driver.transmit(0, IpPacket::new(vec![0x45; 24])), Ok(()));
         assert_eq!(driver.0.queues[0].refused(), 5);
+    }
+
+    /// Goal: what stays whole is counted as the packets that it stands for. Method: one of three segments
+    /// that is not taken.
+    #[test]
+    fn a_whole_one_that_is_not_taken_counts_as_its_packets() {
+        let (driver, reader) = driver();
+        drop(reader);
+        let piece = IpPacket::new(tcp_segment(20, 7, 0, 0, &[1; 250]));
+        let segments = Segments { headers: 40, payload: 100, kind: 1 };
+        let mut batch = VecDeque::from([piece.with_segments(segments).expect("it has data")]);
+        driver.transmit_batch(0, &mut batch);
+        assert_eq!((batch.len(), driver.0.queues[0].refused()), (0, 3));
     }
 
     /// Goal: what finds no room stays, is not counted as refused, and the poller is told when there is room.

@@ -13,6 +13,7 @@
 //!
 //! With [`Offload::On`](super::Offload::On) one system call reads up to 64 KiB of a stream, which are cut
 //! into packets at once, and one call writes packets that leave together ([coalescing](super::Coalescer)).
+//! Where the discipline decides nothing for each packet ([`Device::keeps_whole`]) they stay one.
 
 use super::ends::{EpollToken, TunDriver, TunEntry, TunExit, TunExits};
 use super::error::TunError;
@@ -164,11 +165,11 @@ impl Parts<'_> {
         directions: &[Direction; 2],
         table: &mut Vec<ReadyAction>,
     ) -> Result<(), TunError> {
-        let tun = &self.options.sides[side].1;
+        let [tun, other] = [side, 1 - side].map(|side| &self.options.sides[side].1);
         let (out, back) = (&directions[side].device, &directions[1 - side].device);
         for queue in 0..tun.queues.len() {
             let token = EpollToken::of_entry(side, queue, self.options.transmit_map.len());
-            let entry = TunEntry::new(tun, queue, out, self.epoll, token)?;
+            let entry = TunEntry::new([tun, other], queue, out, self.epoll, token)?;
             let receiver = Receiver::new(self.network, self.machine, out.home(queue), entry)?;
             table.push(ReadyAction::Receive(receiver));
             table.push(ReadyAction::Transmit(Arc::clone(back), queue));

@@ -88,3 +88,32 @@ fn refusals() {
     let bands = world.refused("tc qdisc change dev eth1 root handle 1: prio bands 1");
     assert!(bands.ends_with("`1` is out of range: from 2 to 16"), "{bands}");
 }
+
+/// Goal: pieces of streams stay whole only while no filter looks at single packets, and all inside agree.
+/// Method: a prio without filters, with one, without again; a band that does not; inside of another prio.
+#[test]
+fn filters_see_packets_of_the_link() {
+    let world = World::new(1);
+    assert!(world.device.keeps_whole(0), "no discipline of its own");
+    for (line, keeps) in [
+        ("tc qdisc add dev eth1 root handle 1: prio", true),
+        (
+            "tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff flowid 1:1",
+            false,
+        ),
+        ("tc filter del dev eth1 parent 1: prio 1", true),
+        ("tc qdisc add dev eth1 parent 1:2 handle 2: prio", true),
+        ("tc qdisc add dev eth1 parent 2:3 handle 3: netem delay 1ms 1ms", false),
+        ("tc qdisc change dev eth1 parent 2:3 handle 3: netem delay 1ms", true),
+        (
+            "tc filter add dev eth1 parent 2: protocol ip prio 1 u32 match ip dport 53 0xffff flowid 2:1",
+            false,
+        ),
+        ("tc qdisc del dev eth1 parent 1:2", true),
+        ("tc qdisc replace dev eth1 root netem delay 1ms loss 1%", false),
+        ("tc qdisc del dev eth1 root", true),
+    ] {
+        world.tc(line);
+        assert_eq!(world.device.keeps_whole(0), keeps, "{line}");
+    }
+}

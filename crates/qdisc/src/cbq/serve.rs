@@ -235,7 +235,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Cbq<P> {
         self.end_throttling(now);
         self.end_penalties(now);
         if let Some(packet) = self.serve(now) {
-            self.counted.count_sent(packet.len());
+            self.counted.count_sent(packet.size());
             return Dequeued::Packet(packet);
         }
         // A class that is out and has nothing, as its queue was exchanged, is not waited for.

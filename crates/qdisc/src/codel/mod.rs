@@ -83,7 +83,7 @@ struct CodelFifo<P> {
 impl<P: Packet> CodelQueue<P> for CodelFifo<P> {
     fn take(&mut self) -> Option<Waited<P>> {
         let (arrived, packet) = self.packets.pop_front()?;
-        self.statistics.left(packet.len());
+        self.statistics.left(packet.size());
         Some(Waited { packet, arrived, backlog: self.statistics.backlog })
     }
 
@@ -150,7 +150,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Codel<P> {
             statistics.dropped += 1;
             return Enqueued::Dropped;
         }
-        statistics.arrived(packet.len());
+        statistics.arrived(packet.size());
         self.queue.packets.push_back((CodelTime::of(now), packet));
         Enqueued::Queued
     }
@@ -160,7 +160,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Codel<P> {
         let Self { settings, queue, state, counts, .. } = self;
         let mut run = CodelRun { law: &settings.law, state, counts, now: self.now };
         let Some(packet) = run.next(queue) else { return Dequeued::Empty };
-        queue.statistics.count_sent(packet.len());
+        queue.statistics.count_sent(packet.size());
         Dequeued::Packet(packet)
     }
 

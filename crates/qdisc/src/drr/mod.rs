@@ -201,11 +201,12 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Drr<P> {
                 continue;
             }
             let next = told.queue.dequeue(now);
+            let size = if let Dequeued::Packet(packet) = &next { packet.size() } else { bytes.into() };
             if told.queue.is_empty() {
                 self.round.remove(class);
             }
-            told.sent.count_sent(bytes);
-            self.own.count_sent(bytes);
+            told.sent.count_sent(size);
+            self.own.count_sent(size);
             return next;
         }
         Dequeued::Empty

@@ -207,7 +207,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Ets<P> {
     fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
         let next = self.next(now);
         if let Dequeued::Packet(packet) = &next {
-            self.counted.count_sent(packet.len());
+            self.counted.count_sent(packet.size());
         }
         next
     }

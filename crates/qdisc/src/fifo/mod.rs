@@ -4,7 +4,8 @@
 
 pub(crate) mod tc;
 
-use crate::{Dequeued, Enqueued, Packet, Qdisc, Statistics};
+use crate::packet::WHOLE_ONES_MIN;
+use crate::{Dequeued, Enqueued, Packet, PacketSize, Qdisc, Statistics, WHOLE_BYTES_MAX, WHOLE_PACKETS_MAX};
 use alloc::collections::VecDeque;
 use quietcore_core::Nanos;
 
@@ -53,10 +54,10 @@ impl<P: Packet> Fifo<P> {
         self.limit = limit;
     }
 
-    fn has_room(&self, bytes: u32) -> bool {
+    fn has_room(&self, size: PacketSize) -> bool {
         match self.limit {
-            FifoLimit::Packets(limit) => self.statistics.qlen < u64::from(limit),
-            FifoLimit::Bytes(limit) => self.statistics.backlog + u64::from(bytes) <= limit,
+            FifoLimit::Packets(limit) => self.statistics.qlen + u64::from(size.packets) <= u64::from(limit),
+            FifoLimit::Bytes(limit) => self.statistics.backlog + u64::from(size.bytes) <= limit,
         }
     }
 }
@@ -70,12 +71,12 @@ impl<P: Packet + core::fmt::Debug + Send + 'static> Qdisc<P> for Fifo<P> {
     }
 
     fn enqueue(&mut self, _: Nanos, packet: P) -> Enqueued {
-        let bytes = packet.len();
-        if !self.has_room(bytes) {
-            self.statistics.dropped += 1;
+        let size = packet.size();
+        if !self.has_room(size) {
+            self.statistics.dropped += u64::from(size.packets);
             return Enqueued::Dropped;
         }
-        self.statistics.arrived(bytes);
+        self.statistics.arrived(size);
         self.packets.push_back(packet);
         Enqueued::Queued
     }
@@ -86,7 +87,7 @@ impl<P: Packet + core::fmt::Debug + Send + 'static> Qdisc<P> for Fifo<P> {
 
     fn dequeue(&mut self, _: Nanos) -> Dequeued<P> {
         let Some(packet) = self.packets.pop_front() else { return Dequeued::Empty };
-        self.statistics.sent(packet.len());
+        self.statistics.sent(packet.size());
         Dequeued::Packet(packet)
     }
 
@@ -97,6 +98,14 @@ impl<P: Packet + core::fmt::Debug + Send + 'static> Qdisc<P> for Fifo<P> {
 
     fn statistics(&self) -> Statistics {
         self.statistics
+    }
+
+    /// A queue that is long enough for some.
+    fn keeps_whole(&self) -> bool {
+        match self.limit {
+            FifoLimit::Packets(limit) => limit >= WHOLE_ONES_MIN * WHOLE_PACKETS_MAX,
+            FifoLimit::Bytes(limit) => limit >= u64::from(WHOLE_ONES_MIN * WHOLE_BYTES_MAX),
+        }
     }
 
     fn is_empty(&self) -> bool {

@@ -254,10 +254,10 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Fq<P> {
             return self.dropped();
         }
         let Some(due) = self.due(now, &packet) else { return self.dropped() };
-        let bytes = packet.len();
+        let size = packet.size();
         if self.is_fast(now, due, &packet) {
             self.counted.fast_path_packets += 1;
-            self.statistics.arrived(bytes);
+            self.statistics.arrived(size);
             self.internal.push_back(packet);
             return Enqueued::Queued;
         }
@@ -273,7 +273,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Fq<P> {
         }
         self.occupied += usize::from(qlen == 0);
         self.counted.band_packets[band] += 1;
-        self.statistics.arrived(bytes);
+        self.statistics.arrived(size);
         self.flows.get_mut(flow).push(due, packet);
         Enqueued::Queued
     }
@@ -283,7 +283,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Fq<P> {
         let Some(packet) = fast.or_else(|| self.next_of_flows(now)) else {
             return self.next_throttled().map_or(Dequeued::Empty, Dequeued::Throttled);
         };
-        self.statistics.sent(packet.len());
+        self.statistics.sent(packet.size());
         Dequeued::Packet(packet)
     }
 

@@ -68,7 +68,7 @@ impl<P: Packet> CodelFlows<P> {
     pub(super) fn push(&mut self, flow: u32, now: CodelTime, packet: P) -> bool {
         let bytes = packet.len();
         self.memory += memory_of(&packet);
-        self.statistics.arrived(bytes);
+        self.statistics.arrived(packet.size());
         let queue = &mut self.queues[flow as usize];
         queue.backlog += u64::from(bytes);
         self.pool.push(&mut queue.packets, (now, packet));
@@ -127,7 +127,7 @@ impl<P: Packet> CodelQueue<P> for FlowHead<'_, P> {
         let (arrived, packet) = self.pool.pop_first(self.packets)?;
         *self.backlog -= u64::from(packet.len());
         *self.memory -= memory_of(&packet);
-        self.statistics.left(packet.len());
+        self.statistics.left(packet.size());
         Some(Waited { packet, arrived, backlog: self.statistics.backlog })
     }
 

@@ -273,7 +273,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for FqCodel<P> {
 
     fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
         let Some(packet) = self.next(now) else { return Dequeued::Empty };
-        self.flows.statistics.count_sent(packet.len());
+        self.flows.statistics.count_sent(packet.size());
         Dequeued::Packet(packet)
     }
 

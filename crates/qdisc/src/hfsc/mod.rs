@@ -201,7 +201,7 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
         }
         self.look(key, now);
         self.tree.settle(key, Some(bytes), now);
-        self.statistics.count_sent(bytes);
+        self.statistics.count_sent(packet.size());
         packet
     }
 

@@ -7,7 +7,7 @@
 
 use super::round_robin::RoundRobin;
 use super::settings::{HtbClass, HtbClassStatistics};
-use crate::{ClassId, InnerQdisc, Packet};
+use crate::{ClassId, InnerQdisc, Packet, PacketSize, WHOLE_BYTES_MAX};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -125,7 +125,8 @@ impl<P: Packet + Debug> HtbNode<P> {
 
     /// A packet leaves from it or from below it, on tokens of `lender`'s level: those of a class below that
     /// pay their ceil only.
-    pub(super) fn charge(&mut self, lender: u8, bytes: u32, now: Nanos) {
+    pub(super) fn charge(&mut self, lender: u8, size: PacketSize, now: Nanos) {
+        let PacketSize { bytes, packets } = size;
         let elapsed = self.elapsed(now);
         let (depth, cdepth) = self.depths;
         let cost = if self.level >= lender { self.settings.rate.time(bytes) } else { Nanos(0) };
@@ -136,10 +137,11 @@ impl<P: Packet + Debug> HtbNode<P> {
         self.counted.tokens = pay(self.counted.tokens, depth, cost);
         self.counted.ctokens = pay(self.counted.ctokens, cdepth, self.settings.ceil.time(bytes));
         self.updated = now;
-        self.counted.queue.count_sent(bytes);
-        self.counted.lends += u64::from(self.level == lender);
-        self.counted.borrows += u64::from(self.level < lender);
-        self.counted.giants += u64::from(bytes > self.settings.mtu);
+        self.counted.queue.count_sent(size);
+        let count = |counts: bool| if counts { u64::from(packets) } else { 0 };
+        self.counted.lends += count(self.level == lender);
+        self.counted.borrows += count(self.level < lender);
+        self.counted.giants += count(size.each() > self.settings.mtu);
     }
 
     /// Takes its queue away or gives it another one; what is in the old one is dropped.
@@ -151,6 +153,16 @@ impl<P: Packet + Debug> HtbNode<P> {
 
     pub(super) fn is_empty(&self) -> bool {
         self.queue.as_ref().is_none_or(InnerQdisc::is_empty)
+    }
+
+    /// Whether its buckets and its queue take the longest as one.
+    pub(super) fn keeps_whole(&self) -> bool {
+        let HtbClass { rate, ceil, .. } = self.settings;
+        let least = self.settings.burst_bytes().min(self.settings.cburst_bytes());
+        let is_plain = rate.is_plain() && ceil.is_plain();
+        is_plain
+            && least >= u64::from(WHOLE_BYTES_MAX)
+            && self.queue.as_ref().is_none_or(InnerQdisc::keeps_whole)
     }
 
     /// All of it but what only the whole knows.
@@ -191,9 +203,9 @@ mod tests {
     fn modes_change_when_said() {
         let mut node = node();
         assert_eq!(node.mode_at(Nanos(0)), (HtbMode::CanSend, None));
-        node.charge(0, 100, Nanos(0));
+        node.charge(0, 100.into(), Nanos(0));
         assert_eq!(node.mode_at(Nanos(0)), (HtbMode::CanSend, None), "an empty bucket is not in debt");
-        node.charge(0, 110, Nanos(0));
+        node.charge(0, 110.into(), Nanos(0));
         // 110 bytes in debt at 1,000 a second; of its ceil, 10 at 2,000.
         assert_eq!(node.mode_at(Nanos(0)), (HtbMode::CantSend, Some(Nanos(5_000_000))));
         assert_eq!(node.mode_at(Nanos(4_999_999)), (HtbMode::CantSend, Some(Nanos(5_000_000))));
@@ -206,7 +218,7 @@ mod tests {
     fn borrowers_keep_their_tokens() {
         for (lender, tokens) in [(0, 50_000_000), (1, 100_000_000)] {
             let mut node = node();
-            node.charge(lender, 50, Nanos(0));
+            node.charge(lender, 50.into(), Nanos(0));
             let statistics = node.statistics();
             assert_eq!((statistics.tokens, statistics.ctokens), (tokens, 75_000_000), "lender {lender}");
             assert_eq!((statistics.lends, statistics.borrows), (1 - u64::from(lender), u64::from(lender)));
@@ -217,7 +229,7 @@ mod tests {
     #[test]
     fn debts_end() {
         let mut node = node();
-        node.charge(0, u32::MAX, Nanos(7));
+        node.charge(0, u32::MAX.into(), Nanos(7));
         assert_eq!(node.mode_at(Nanos(60_000_000_006)), (HtbMode::CanSend, None));
         assert_eq!(node.mode_at(Nanos(60_000_000_005)).1, Some(Nanos(60_000_000_006)));
         assert_eq!(node.mode_at(Nanos(u64::MAX)), (HtbMode::CanSend, None));

@@ -4,6 +4,7 @@
 //! ends; and after it nothing is due, so the moment that is named is later than now.
 
 use super::Htb;
+use super::node::HtbNode;
 use crate::classful::{end_inner_delays, inner_delays};
 use crate::{ClassId, DelayTimer, Dequeued, Enqueued, Packet, Qdisc, Statistics};
 use core::fmt::Debug;
@@ -21,7 +22,7 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
             let queue = self.tree.node_mut(leaf).queue.as_mut();
             match queue.map_or(Dequeued::Empty, |queue| queue.dequeue(now)) {
                 Dequeued::Packet(packet) => {
-                    self.tree.sent(leaf, (level, prio), packet.len(), now);
+                    self.tree.sent(leaf, (level, prio), packet.size(), now);
                     return Some(packet);
                 }
                 Dequeued::Throttled(until) => {
@@ -46,7 +47,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Htb<P> {
     fn dequeue(&mut self, now: Nanos) -> Dequeued<P> {
         let direct = self.direct.dequeue(now).packet();
         if let Some(packet) = direct.or_else(|| self.dequeue_class(now)) {
-            self.counted.count_sent(packet.len());
+            self.counted.count_sent(packet.size());
             return Dequeued::Packet(packet);
         }
         if self.tree.is_idle() {
@@ -67,6 +68,11 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Htb<P> {
         all.overlimits += self.tree.overlimits;
         self.tree.classes.values().for_each(|node| all.include(&node.statistics().queue));
         all
+    }
+
+    /// Whose buckets hold the longest, all of them, and whose rates count bytes as they are.
+    fn keeps_whole(&self) -> bool {
+        self.direct.keeps_whole() && self.tree.classes.values().all(HtbNode::keeps_whole)
     }
 
     fn delays(&self) -> DelayTimer {

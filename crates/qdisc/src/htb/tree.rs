@@ -14,7 +14,7 @@ use super::node::{HtbMode, HtbNode, LEVELS, PRIORITIES};
 use super::round_robin::RoundRobin;
 use crate::class_map::ClassMap;
 use crate::sorted::SortedSet;
-use crate::{ClassId, InnerQdisc, Packet};
+use crate::{ClassId, InnerQdisc, Packet, PacketSize};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -251,13 +251,13 @@ impl<P: Packet + Debug> HtbTree<P> {
 
     /// A packet of `bytes` leaves from `leaf`, whose turn it was in a row: which classes pay, and is the turn
     /// over?
-    pub(super) fn sent(&mut self, leaf: ClassId, row: (u8, usize), bytes: u32, now: Nanos) {
+    pub(super) fn sent(&mut self, leaf: ClassId, row: (u8, usize), size: PacketSize, now: Nanos) {
         let (level, prio) = row;
         let node = self.node_mut(leaf);
         let quantum = i64::from(node.quantum);
         let is_empty = node.is_empty();
         let deficit = &mut node.deficits[usize::from(level)];
-        *deficit = deficit.saturating_sub(i64::from(bytes));
+        *deficit = deficit.saturating_sub(i64::from(size.bytes));
         if *deficit < 0 {
             *deficit = deficit.saturating_add(quantum);
             let lender = self.lender_of(leaf, level);
@@ -269,7 +269,7 @@ impl<P: Packet + Debug> HtbTree<P> {
         let mut payer = Some(leaf);
         while let Some(id) = payer {
             let node = self.node_mut(id);
-            node.charge(level, bytes, now);
+            node.charge(level, size, now);
             payer = node.parent;
             self.review(id, now);
         }

@@ -5,8 +5,10 @@
 //! Absent: the bytes of link headers (their number can be told).
 
 mod header;
+mod segments;
 
 pub use header::IpHeader;
+pub use segments::Segments;
 
 use crate::checksum::OwedChecksum;
 use crate::packet::Packet;
@@ -26,6 +28,8 @@ pub struct IpPacket {
     /// Fits into `bytes`.
     owed: Option<OwedChecksum>,
     mark: u32,
+    /// Still to be cut so; at least one byte of data in `bytes` is behind the headers.
+    segments: Option<Segments>,
 }
 
 impl IpPacket {
@@ -33,7 +37,7 @@ impl IpPacket {
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         let header = IpHeader::parse(&bytes);
-        Self { bytes, header, link_header: 0, owed: None, mark: 0 }
+        Self { bytes, header, link_header: 0, owed: None, mark: 0, segments: None }
     }
 
     /// The same packet on a link that puts so many bytes before it: they count where bytes are counted, as
@@ -54,6 +58,20 @@ impl IpPacket {
     #[must_use]
     pub const fn owed_checksum(&self) -> Option<OwedChecksum> {
         self.owed
+    }
+
+    /// The same bytes as a piece of a stream that is still to be cut: it counts as the packets that will come
+    /// of it. `None` if there are no data behind its headers, or a segment has none.
+    #[must_use]
+    pub fn with_segments(self, segments: Segments) -> Option<Self> {
+        let has_data = self.bytes.len() > usize::from(segments.headers) && segments.payload > 0;
+        has_data.then_some(Self { segments: Some(segments), ..self })
+    }
+
+    /// How it is still to be cut, if it is.
+    #[must_use]
+    pub const fn segments(&self) -> Option<Segments> {
+        self.segments
     }
 
     /// Completes the checksum that is owed. Cost: one pass over the packet if one is.
@@ -93,7 +111,15 @@ impl IpPacket {
 
 impl Packet for IpPacket {
     fn len(&self) -> u32 {
-        Packet::len(&self.bytes).saturating_add(u32::from(self.link_header))
+        let bytes = Packet::len(&self.bytes).saturating_add(u32::from(self.link_header));
+        self.segments.map_or(bytes, |segments| {
+            let more = u32::from(segments.headers) + u32::from(self.link_header);
+            bytes.saturating_add(more.saturating_mul(self.packets() - 1))
+        })
+    }
+
+    fn packets(&self) -> u32 {
+        self.segments.map_or(1, |segments| segments.count(Packet::len(&self.bytes)))
     }
 
     fn flow(&self) -> u64 {
@@ -114,8 +140,12 @@ impl Packet for IpPacket {
         Some(self.clone())
     }
 
-    /// The checksum is completed first, so that its receiver can tell.
+    /// The checksum is completed first, so that its receiver can tell. What is still to be cut stays as it
+    /// is: what cuts it would make the checksums right.
     fn corrupt(&mut self, byte: u32, bit: u32) {
+        if self.segments.is_some() {
+            return;
+        }
         self.complete_checksum();
         self.bytes.corrupt(byte, bit);
         self.header = IpHeader::parse(&self.bytes);

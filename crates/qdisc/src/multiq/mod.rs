@@ -82,7 +82,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Multiq<P> {
             self.last = (self.last + 1) % self.bands.len();
             match self.bands[self.last].dequeue(now) {
                 Dequeued::Packet(packet) => {
-                    self.counted.count_sent(packet.len());
+                    self.counted.count_sent(packet.size());
                     return Dequeued::Packet(packet);
                 }
                 Dequeued::Throttled(until) => first = first.into_iter().chain([until]).min(),

@@ -28,7 +28,8 @@ pub use loss::NetemLoss;
 pub use settings::{NetemDelay, NetemError, NetemRate, NetemSettings, NetemSlot, OnLoss, SlotSpacing};
 
 use crate::distribution::SCALE;
-use crate::{DelayTimer, Dequeued, Enqueued, InnerQdisc, Packet, Qdisc, Statistics};
+use crate::packet::WHOLE_ONES_MIN;
+use crate::{DelayTimer, Dequeued, Enqueued, InnerQdisc, Packet, Qdisc, Statistics, WHOLE_PACKETS_MAX};
 use alloc::collections::VecDeque;
 use chance::Correlated;
 use core::fmt;
@@ -62,6 +63,8 @@ pub struct Netem<P, R> {
     /// They leave first.
     overtaking: VecDeque<P>,
     waiting: TimeQueue<P>,
+    /// Packets of the link that those stand for, besides themselves.
+    stood_for: u64,
     slot: Opening,
     inner: Option<InnerQdisc<P>>,
     /// Of what waits here, what was sent, and what was dropped here; the inner one knows the rest.
@@ -118,6 +121,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
             since_reordered: 0,
             overtaking: VecDeque::new(),
             waiting: TimeQueue::new(),
+            stood_for: 0,
             slot: Opening::default(),
             inner: None,
             statistics: Statistics::default(),
@@ -165,7 +169,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
             }
         }
         if count == 0 {
-            self.statistics.dropped += 1;
+            self.statistics.dropped += u64::from(packet.packets());
             return Enqueued::Lost;
         }
         let copy = if count > 1 { packet.duplicate() } else { None };
@@ -173,15 +177,16 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
             let (byte, bit) = (random(), random());
             packet.corrupt(byte, bit);
         }
-        if self.waiting.len() as u64 >= u64::from(settings.limit) {
-            self.statistics.dropped += 1;
+        let waiting = self.waiting.len() as u64 + self.stood_for;
+        if waiting + u64::from(packet.packets()) > u64::from(settings.limit) {
+            self.statistics.dropped += u64::from(packet.packets());
             return Enqueued::Dropped;
         }
         if let Some(copy) = copy {
             // Its own fate is in the statistics.
             let _ = self.take(now, copy, Copies::Made);
         }
-        self.statistics.arrived(packet.len());
+        self.statistics.arrived(packet.size());
         self.place(now, packet);
         Enqueued::Queued
     }
@@ -213,6 +218,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
         }
         let at = (i128::from(from.0) + delay).clamp(0, i128::from(u64::MAX));
         self.waiting.pass(now);
+        self.stood_for += u64::from(packet.packets().saturating_sub(1));
         self.waiting.push(Nanos(at as u64), packet);
     }
 
@@ -252,8 +258,9 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
             return Dequeued::Throttled(first.max(open));
         }
         let packet = self.waiting.pop().expect("it was there");
+        self.stood_for -= u64::from(packet.packets().saturating_sub(1));
         if self.slot.at.is_some() {
-            self.slot.packets = self.slot.packets.saturating_sub(1);
+            self.slot.packets = self.slot.packets.saturating_sub(u64::from(packet.packets()));
             self.slot.bytes = self.slot.bytes.saturating_sub(u64::from(packet.len()));
             if self.slot.packets == 0 || self.slot.bytes == 0 {
                 self.next_slot(now);
@@ -267,9 +274,9 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
         let due = loop {
             match self.due(now) {
                 Dequeued::Packet(packet) => {
-                    let bytes = packet.len();
+                    let size = packet.size();
                     let inner = self.inner.as_mut().expect("there is one");
-                    self.statistics.left(bytes);
+                    self.statistics.left(size);
                     // What it does not take, it counts as dropped.
                     let _ = inner.enqueue(now, packet);
                     if let Dequeued::Packet(packet) = inner.dequeue(now) {
@@ -309,6 +316,16 @@ fn drawn(delay: &NetemDelay, last: &mut Correlated, random: &mut impl FnMut() ->
 }
 
 impl NetemSettings {
+    /// Whether packets of a stream that come together leave together, whatever happens.
+    fn keeps_whole(&self) -> bool {
+        let chances = [&self.duplicate, &self.corrupt, &self.reorder];
+        let is_drawn = self.loss != NetemLoss::None
+            || self.delay.jitter != Nanos(0)
+            || chances.iter().any(|chance| chance.probability != Probability::NEVER);
+        let is_paced = self.rate.bytes_per_second > 0 || self.slot.is_some() || self.gap > 0;
+        !is_drawn && !is_paced && self.limit >= WHOLE_ONES_MIN * WHOLE_PACKETS_MAX
+    }
+
     /// A gap alone reorders every packet that it lets.
     fn reorder_share(&self) -> u32 {
         match self.reorder.probability {
@@ -345,15 +362,14 @@ where
             None if self.inner.is_some() => {
                 let next = self.through_inner(now);
                 if let Dequeued::Packet(packet) = &next {
-                    self.statistics.sent_bytes += u64::from(packet.len());
-                    self.statistics.sent_packets += 1;
+                    self.statistics.count_sent(packet.size());
                 }
                 return next;
             }
             None => self.due(now),
         };
         if let Dequeued::Packet(packet) = &next {
-            self.statistics.sent(packet.len());
+            self.statistics.sent(packet.size());
         }
         next
     }
@@ -361,6 +377,7 @@ where
     fn reset(&mut self, now: Nanos) {
         self.overtaking.clear();
         self.waiting.clear();
+        self.stood_for = 0;
         if let Some(inner) = &mut self.inner {
             inner.reset(now);
         }
@@ -382,6 +399,11 @@ where
             all.dropped += inner.dropped;
         }
         all
+    }
+
+    /// Delays all by as much, draws nothing, and has a limit with room for some.
+    fn keeps_whole(&self) -> bool {
+        self.settings.keeps_whole() && self.inner.as_ref().is_none_or(InnerQdisc::keeps_whole)
     }
 
     fn delays(&self) -> DelayTimer {

@@ -60,6 +60,10 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Noqueue<P> {
         self.0.reset(now);
     }
 
+    fn keeps_whole(&self) -> bool {
+        self.0.keeps_whole()
+    }
+
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -105,7 +105,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Prio<P> {
         for band in &mut self.bands {
             match band.dequeue(now) {
                 Dequeued::Packet(packet) => {
-                    self.counted.count_sent(packet.len());
+                    self.counted.count_sent(packet.size());
                     return Dequeued::Packet(packet);
                 }
                 Dequeued::Throttled(until) => first = first.into_iter().chain([until]).min(),
@@ -123,6 +123,10 @@ impl<P: Packet + Debug + Send> Qdisc<P> for Prio<P> {
         let mut all = self.counted;
         self.bands.iter().for_each(|band| all.include(&band.statistics()));
         all
+    }
+
+    fn keeps_whole(&self) -> bool {
+        self.bands.iter().all(InnerQdisc::keeps_whole)
     }
 
     fn delays(&self) -> DelayTimer {

@@ -207,7 +207,7 @@ impl<P: Packet + Debug + Send, R: FnMut() -> u32 + Send + 'static> Qdisc<P> for 
         self.adapt(now);
         let next = self.inner.dequeue(now);
         match &next {
-            Dequeued::Packet(packet) => self.own.count_sent(packet.len()),
+            Dequeued::Packet(packet) => self.own.count_sent(packet.size()),
             // As in the kernel, a queue that gives nothing is idle though packets may wait in it.
             Dequeued::Throttled(_) | Dequeued::Empty => self.average.rest(now),
         }

@@ -187,13 +187,13 @@ impl<P: Packet, R: FnMut() -> u32> Sfq<P, R> {
     }
 
     fn push(&mut self, flow: u32, packet: P) {
-        let bytes = packet.len();
+        let size = packet.size();
         let queue = self.flows.get_mut(flow);
         let before = queue.packets.len();
-        queue.backlog += u64::from(bytes);
+        queue.backlog += u64::from(size.bytes);
         self.pool.push(&mut queue.packets, packet);
         self.flows.moved(flow, before);
-        self.statistics.arrived(bytes);
+        self.statistics.arrived(size);
         if !core::mem::replace(&mut self.flows.get_mut(flow).is_listed, true) {
             self.turns.push_back(flow);
         }
@@ -204,8 +204,8 @@ impl<P: Packet, R: FnMut() -> u32> Sfq<P, R> {
         let queue = self.flows.get_mut(flow);
         let Some(first) = self.pool.pop_first(&mut queue.packets) else { return self.push(flow, packet) };
         queue.backlog = queue.backlog - u64::from(first.len()) + u64::from(packet.len());
-        self.statistics.left(first.len());
-        self.statistics.arrived(packet.len());
+        self.statistics.left(first.size());
+        self.statistics.arrived(packet.size());
         self.pool.push(&mut queue.packets, packet);
     }
 
@@ -219,7 +219,7 @@ impl<P: Packet, R: FnMut() -> u32> Sfq<P, R> {
         }?;
         queue.backlog -= u64::from(packet.len());
         self.flows.moved(flow, before);
-        self.statistics.left(packet.len());
+        self.statistics.left(packet.size());
         Some(packet)
     }
 
@@ -367,7 +367,7 @@ impl<P: Packet + Debug + Send, R: FnMut() -> u32 + Send + 'static> Qdisc<P> for 
             if queue.packets.len() == 0 {
                 self.end_first();
             }
-            self.statistics.count_sent(packet.len());
+            self.statistics.count_sent(packet.size());
             return Dequeued::Packet(packet);
         }
     }

@@ -23,7 +23,9 @@ pub(crate) mod tc;
 
 pub use settings::{TbfError, TbfLimit, TbfPeak, TbfSettings};
 
-use crate::{DelayTimer, Dequeued, Enqueued, Fifo, FifoLimit, InnerQdisc, Packet, Qdisc, Statistics};
+use crate::{
+    DelayTimer, Dequeued, Enqueued, Fifo, FifoLimit, InnerQdisc, Packet, Qdisc, Statistics, WHOLE_BYTES_MAX,
+};
 use core::fmt::Debug;
 use quietcore_core::Nanos;
 
@@ -155,7 +157,7 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Tbf<P> {
 
     fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
         if packet.len() > self.settings.longest() {
-            self.own.dropped += 1;
+            self.own.dropped += u64::from(packet.packets());
             return Enqueued::Dropped;
         }
         self.inner.enqueue(now, packet)
@@ -174,11 +176,12 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Tbf<P> {
                 return Dequeued::Throttled(Nanos(now.0.saturating_add(wait.0)));
             }
             let leaving = self.inner.dequeue(now);
+            let Dequeued::Packet(packet) = &leaving else { return leaving };
             if passes {
-                self.own.count_sent(bytes);
+                self.own.count_sent(packet.size());
                 return leaving;
             }
-            self.own.dropped += 1;
+            self.own.dropped += u64::from(packet.packets());
         }
     }
 
@@ -191,6 +194,13 @@ impl<P: Packet + Debug + Send + 'static> Qdisc<P> for Tbf<P> {
         let mut all = self.own;
         all.include(&self.inner.statistics());
         all
+    }
+
+    /// Whose buckets hold the longest, and whose rates count bytes as they are.
+    fn keeps_whole(&self) -> bool {
+        let TbfSettings { rate, peak, .. } = self.settings;
+        let is_plain = rate.is_plain() && peak.is_none_or(|peak| peak.rate.is_plain());
+        is_plain && self.settings.longest() >= WHOLE_BYTES_MAX && self.inner.keeps_whole()
     }
 
     fn delays(&self) -> DelayTimer {

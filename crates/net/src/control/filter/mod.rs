@@ -92,6 +92,11 @@ impl Filters {
         self.of.get(&parent)
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.of.values().all(|block| block.priorities.is_empty())
+    }
+
     /// Whether a filter names a class, or is of one.
     pub(super) fn hold(&self, class: ClassId) -> bool {
         self.of.contains_key(&class) || self.of.values().any(|block| block.sends_to(class))
