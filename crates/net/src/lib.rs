@@ -60,6 +60,7 @@ mod relay;
 mod statistics;
 #[cfg(feature = "stream")]
 pub mod stream;
+mod sync;
 #[cfg(feature = "tun")]
 pub mod tun;
 mod waiting;

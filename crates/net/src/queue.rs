@@ -16,8 +16,8 @@ use super::memory::MemoryBudget;
 use super::network::{Network, Scheduled};
 use super::options::Watchdog;
 use super::statistics::QueueStatistics;
+use super::sync::{ToldWholeness, Wholeness};
 use core::fmt::Debug;
-use core::sync::atomic::{AtomicU8, Ordering};
 use core::time::Duration;
 use quietcore_live::{CpuId, Machine, Nanos, Precision, TimerHandle, TimerOptions, softirq::Vector};
 use quietcore_qdisc::{Enqueued, Packet, Qdisc, TxQueue, TxTake, TxThen};
@@ -47,8 +47,8 @@ pub(super) struct DeviceQueue<P> {
     watchdog: OnceLock<TimerHandle>,
     /// Made when a discipline needs it.
     delay_timer: OnceLock<TimerHandle>,
-    /// A [`Wholeness`], as of the last change.
-    wholeness: AtomicU8,
+    /// As of the last change.
+    wholeness: ToldWholeness,
     state: Mutex<QueueState<P>>,
 }
 
@@ -79,17 +79,6 @@ impl<P: Packet + Debug> QueueState<P> {
         self.statistics.over_memory += 1;
         Enqueued::Dropped
     }
-}
-
-/// Whether a queue takes several packets of a stream as one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wholeness {
-    /// No.
-    Cut,
-    /// Yes.
-    Whole,
-    /// As the device's first queue does, to which its packets go.
-    AsFirst,
 }
 
 /// Which queues have a discipline of their own.
@@ -143,16 +132,14 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         let budget = MemoryBudget::new(place.memory_max);
         let statistics = QueueStatistics::default();
         let state = QueueState { tx, budget, is_passing_on: false, statistics };
-        let wholeness = AtomicU8::new(state.wholeness() as u8);
+        let wholeness = ToldWholeness::new(state.wholeness());
         let (watchdog, delay_timer, state) = (OnceLock::new(), OnceLock::new(), Mutex::new(state));
         Self { place, driver, watchdog, delay_timer, wholeness, state }
     }
 
     /// Whether it takes several packets of a stream as one; without the lock, so that may be about to change.
     pub(super) fn wholeness(&self) -> Wholeness {
-        let seen = self.wholeness.load(Ordering::Relaxed);
-        let all = [Wholeness::Whole, Wholeness::AsFirst];
-        all.into_iter().find(|one| *one as u8 == seen).unwrap_or(Wholeness::Cut)
+        self.wholeness.get()
     }
 
     /// The CPU that it belongs to.
@@ -255,7 +242,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
 
     fn put(&self, mut state: MutexGuard<'_, QueueState<P>>, qdisc: Box<dyn Qdisc<P>>) {
         let before = state.tx.graft(qdisc);
-        self.wholeness.store(state.wholeness() as u8, Ordering::Relaxed);
+        self.wholeness.tell(state.wholeness());
         // Under the lock: not what is armed for the new discipline.
         for timer in [self.watchdog.get(), self.delay_timer.get()].into_iter().flatten() {
             let _ = timer.cancel();
@@ -274,7 +261,7 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
     pub(super) fn change<R>(self: &Arc<Self>, change: impl FnOnce(&mut dyn Qdisc<P>) -> R) -> R {
         let mut state = self.lock();
         let answer = state.tx.change(change);
-        self.wholeness.store(state.wholeness() as u8, Ordering::Relaxed);
+        self.wholeness.tell(state.wholeness());
         let holds_packets = state.tx.holds_packets();
         drop(state);
         if holds_packets {

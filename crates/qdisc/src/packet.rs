@@ -59,8 +59,8 @@ pub trait Packet: Sized + 'static {
     /// Bytes that it takes on the link, headers of the link layer included where they count.
     fn len(&self) -> u32;
 
-    /// How many packets of the link it stands for, at least 1: more of a piece of a stream that is still to be
-    /// cut, whose [`len`](Self::len) then has the headers of all of them.
+    /// How many packets of the link it stands for, at least 1: more of a piece of a stream that is still to
+    /// be cut, whose [`len`](Self::len) then has the headers of all of them.
     fn packets(&self) -> u32 {
         1
     }

@@ -47,7 +47,7 @@ fn datagram() -> Vec<u8> {
 }
 
 fn header(bytes: Vec<u8>) -> IpHeader {
-    *IpPacket::new(bytes).header().expect("an IP packet")
+    IpPacket::new(bytes).header().expect("an IP packet")
 }
 
 /// Goal: ports are found behind options, and only where they are. Method: a table.
@@ -274,7 +274,10 @@ proptest! {
             let _ = packet.mark_congestion();
             prop_assert_eq!(packet.bytes().len(), before);
             prop_assert_eq!(&packet, &IpPacket::new(packet.bytes().to_vec()));
-            let _ = (packet.flow(), packet.priority(), packet.departure(), packet.pacing_rate());
+            let header = packet.header();
+            let of_header = header.map_or((0, None), |header| (header.flow(), Some(header.traffic_class)));
+            prop_assert_eq!((packet.flow(), packet.traffic_class()), of_header);
+            let _ = (packet.priority(), packet.departure(), packet.pacing_rate());
         }
     }
 }
@@ -297,6 +300,15 @@ fn an_owed_checksum_is_completed_when_it_is_needed() {
     complete[30] ^= 2;
     assert_eq!((damaged.owed_checksum(), damaged.bytes()), (None, &complete[..]));
     assert_eq!(damaged.into_bytes(), complete, "not completed again");
-    let beyond = OwedChecksum { start: 20, offset: 19 };
-    assert_eq!(IpPacket::new(bytes.clone()).with_owed_checksum(beyond), None);
+    for (start, offset) in [(20, 19), (0, 6)] {
+        let elsewhere = OwedChecksum { start, offset };
+        assert_eq!(IpPacket::new(bytes.clone()).with_owed_checksum(elsewhere), None, "{elsewhere:?}");
+    }
+}
+
+/// Goal: queues do not move more than they have to. Method: its size where words have 64 bits.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn a_packet_is_six_words() {
+    assert_eq!(size_of::<IpPacket>(), 6 * size_of::<u64>());
 }

@@ -8,10 +8,13 @@ use quietcore_qdisc::{
     PacketSize, Prio, PrioSettings, Probability, Qdisc, Rate, Segments, Statistics, Tbf, TbfLimit,
     TbfSettings,
 };
+use std::num::NonZeroU16;
 
 /// Headers of IP and TCP, and of the link.
 const HEADERS: u16 = 52;
 const LINK: u16 = 14;
+const SEGMENTS: Segments =
+    Segments { headers: HEADERS, payload: NonZeroU16::new(1000).expect("not 0"), kind: 1 };
 
 /// A piece of a stream of so many bytes of data, to be cut into packets of 1000.
 fn whole(data: usize) -> IpPacket {
@@ -19,7 +22,7 @@ fn whole(data: usize) -> IpPacket {
     (bytes[0], bytes[9], bytes[32]) = (0x45, 6, 0x80);
     let owed = OwedChecksum { start: 20, offset: 16 };
     let packet = IpPacket::new(bytes).with_owed_checksum(owed).expect("it fits");
-    let packet = packet.with_segments(Segments { headers: HEADERS, payload: 1000, kind: 1 });
+    let packet = packet.with_segments(SEGMENTS);
     packet.expect("it has data").with_link_header(LINK)
 }
 
@@ -59,8 +62,8 @@ fn wide_htb() -> HtbClass {
 }
 
 /// Goal: it counts as what will be cut out of it, each packet with its headers and those of the link.
-/// Method: data for exactly two packets, a byte more, and one that is not to be cut; no data, or none for a
-/// segment.
+/// Method: data for exactly two packets, a byte more, and one that is not to be cut; the link told first,
+/// last, and twice; no data.
 #[test]
 fn it_counts_as_what_will_be_cut_out_of_it() {
     assert_eq!(whole(2_000).size(), PacketSize { bytes: 2_000 + 2 * 66, packets: 2 });
@@ -68,9 +71,11 @@ fn it_counts_as_what_will_be_cut_out_of_it() {
     let plain = IpPacket::new(whole(2_001).into_bytes()).with_link_header(LINK);
     assert_eq!(plain.size(), PacketSize { bytes: 2_001 + 66, packets: 1 });
     assert_eq!((whole(2_001).size().each(), plain.size().each()), (733, 2_067));
+    let [early, late] = [LINK, 4].map(|link| IpPacket::new(whole(2_001).into_bytes()).with_link_header(link));
+    let [early, late] = [early, late].map(|packet| packet.with_segments(SEGMENTS).expect("it has data"));
+    assert_eq!((early.size(), late.with_link_header(LINK).size()), (whole(2_001).size(), early.size()));
     let headers = IpPacket::new(vec![0x45; usize::from(HEADERS)]);
-    assert_eq!(headers.with_segments(Segments { headers: HEADERS, payload: 9, kind: 1 }), None);
-    assert_eq!(plain.with_segments(Segments { headers: HEADERS, payload: 0, kind: 1 }), None);
+    assert_eq!(headers.with_segments(SEGMENTS), None);
 }
 
 /// Goal: a bit of it cannot be damaged, for what cuts it would make the checksum of the damage right.

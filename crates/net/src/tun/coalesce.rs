@@ -140,7 +140,7 @@ fn alone(packet: &IpPacket) -> VirtioHeader {
         (header.checksum_start, header.checksum_offset) = (owed.start, owed.offset);
     }
     if let Some(Segments { headers, payload, kind }) = packet.segments() {
-        (header.kind, header.headers, header.size) = (kind, headers, payload);
+        (header.kind, header.headers, header.size) = (kind, headers, payload.get());
     }
     header
 }

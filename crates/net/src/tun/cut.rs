@@ -14,6 +14,7 @@
 use super::virtio::{GSO_ECN, GSO_NONE, GSO_TCP_V4, GSO_TCP_V6, HEADER, NEEDS_CHECKSUM, VirtioHeader};
 use quietcore_qdisc::checksum::{OwedChecksum, folded, sum};
 use quietcore_qdisc::{IpPacket, Packet, Segments, WHOLE_BYTES_MAX, WHOLE_PACKETS_MAX};
+use std::num::NonZeroU16;
 
 /// Where TCP's flags and its checksum are.
 const TCP_FLAGS: usize = 13;
@@ -102,7 +103,8 @@ impl<'a> Stream<'a> {
     fn whole(&self, packet: &[u8], kind: u8) -> Option<IpPacket> {
         let count = self.data.len().div_ceil(self.size);
         // Both are below the length of a packet.
-        let segments = Segments { headers: self.headers.len() as u16, payload: self.size as u16, kind };
+        let payload = NonZeroU16::new(self.size as u16)?;
+        let segments = Segments { headers: self.headers.len() as u16, payload, kind };
         let owed = OwedChecksum { start: self.tcp as u16, offset: TCP_CHECKSUM };
         if count < 2 || count > WHOLE_PACKETS_MAX as usize {
             return None;

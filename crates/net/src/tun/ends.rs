@@ -252,6 +252,7 @@ mod tests {
     use rustix::io::Errno;
     use std::collections::VecDeque;
     use std::io::{PipeReader, Read, pipe};
+    use std::num::NonZeroU16;
     use std::sync::Arc;
 
     /// A device whose only queue is written to a pipe, and what reads from that.
@@ -290,7 +291,7 @@ mod tests {
         let (driver, reader) = driver();
         drop(reader);
         let piece = IpPacket::new(tcp_segment(20, 7, 0, 0, &[1; 250]));
-        let segments = Segments { headers: 40, payload: 100, kind: 1 };
+        let segments = Segments { headers: 40, payload: const { NonZeroU16::new(100).unwrap() }, kind: 1 };
         let mut batch = VecDeque::from([piece.with_segments(segments).expect("it has data")]);
         driver.transmit_batch(0, &mut batch);
         assert_eq!((batch.len(), driver.0.queues[0].refused()), (0, 3));

@@ -100,22 +100,38 @@ impl IpHeader {
     #[must_use]
     pub fn flow(&self) -> u64 {
         let (source, destination) = self.ports.filter(|_| !self.fragment).unwrap_or_default();
-        let ports = u64::from(source) << 16 | u64::from(destination);
-        let version = if self.source.is_ipv4() { 4 } else { 6 };
-        let mut flow = mix(version << 40 | u64::from(self.protocol) << 32 | ports);
-        for address in [self.source, self.destination] {
-            flow = match address {
-                IpAddr::V4(address) => mix(flow ^ u64::from(address.to_bits())),
-                IpAddr::V6(address) => {
-                    let bits = address.to_bits();
-                    #[expect(clippy::cast_possible_truncation, reason = "one half after the other")]
-                    let halves = [(bits >> 64) as u64, bits as u64];
-                    halves.into_iter().fold(flow, |flow, half| mix(flow ^ half))
-                }
-            };
+        let ports = u32::from(source) << 16 | u32::from(destination);
+        match (self.source, self.destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => flow(
+                4,
+                self.protocol,
+                ports,
+                [source, destination].map(|address| u64::from(address.to_bits())),
+            ),
+            (source, destination) => {
+                let [upper, lower] = halves(source);
+                let [upper_destination, lower_destination] = halves(destination);
+                flow(6, self.protocol, ports, [upper, lower, upper_destination, lower_destination])
+            }
         }
-        flow
     }
+}
+
+/// The two halves of an IPv6 address.
+fn halves(address: IpAddr) -> [u64; 2] {
+    let bits = match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "one half after the other")]
+    let halves = [(bits >> 64) as u64, bits as u64];
+    halves
+}
+
+/// [`IpHeader::flow`], of what is in it.
+pub(super) fn flow<const N: usize>(version: u8, protocol: u8, ports: u32, addresses: [u64; N]) -> u64 {
+    let first = mix(u64::from(version) << 40 | u64::from(protocol) << 32 | u64::from(ports));
+    addresses.into_iter().fold(first, |flow, word| mix(flow ^ word))
 }
 
 /// A one-to-one function of 64 bits that spreads any difference over all of them (the finaliser of
