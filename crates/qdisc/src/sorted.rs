@@ -84,10 +84,13 @@ impl<K: Ord + Copy> SortedSet<K> {
             return;
         };
         let at = elements.partition_point(|other| *other < key);
-        if elements.get(at) == Some(&key) {
+        if at == elements.len() {
+            elements.push(key); // as into an empty one
+        } else if elements[at] == key {
             return;
+        } else {
+            elements.insert(at, key);
         }
-        elements.insert(at, key);
         self.len += 1;
         if elements.len() > CHUNK_MAX {
             self.cut(chunk);
@@ -107,11 +110,15 @@ impl<K: Ord + Copy> SortedSet<K> {
     pub(crate) fn remove(&mut self, key: &K) -> bool {
         let chunk = self.chunk_of(key);
         let Some(elements) = self.chunks.get_mut(chunk) else { return false };
-        let at = elements.partition_point(|other| other < key);
-        if elements.get(at) != Some(key) {
-            return false;
+        if elements.last() == Some(key) {
+            elements.pop(); // as of an only one
+        } else {
+            let at = elements.partition_point(|other| other < key);
+            if elements.get(at) != Some(key) {
+                return false;
+            }
+            elements.remove(at);
         }
-        elements.remove(at);
         self.len -= 1;
         if elements.len() < CHUNK_MIN && self.chunks.len() > 1 {
             self.join(chunk);

@@ -4,6 +4,7 @@ use super::killer::{Killer, Mutant, Suite};
 
 const UNIT_TABLES: &str = "crates/qdisc/src/tc/units.rs";
 const HTB_NODE: &str = "crates/qdisc/src/htb/node.rs";
+const HFSC_SHIFTED: &str = "crates/qdisc/src/hfsc/shifted.rs";
 const HFSC_SHARE: &str = "crates/qdisc/src/hfsc/share.rs";
 const CBQ_SERVE: &str = "crates/qdisc/src/cbq/serve.rs";
 const CBQ_NODE: &str = "crates/qdisc/src/cbq/node.rs";
@@ -119,8 +120,32 @@ pub(super) const SCHEDULERS: &[Mutant] = &[
         name: "hfsc-convex-eligible-late",
         rule: "a convex guarantee is built up by the line of its second rate",
         file: "crates/qdisc/src/hfsc/realtime.rs",
-        right: "ServiceCurve::linear(curve.m2) };",
-        wrong: "curve };",
+        right: "ServiceCurve::linear(curve.m2));",
+        wrong: "curve);",
+        killers: TREES,
+    },
+    Mutant {
+        name: "hfsc-line-left-behind",
+        rule: "what a line gives is counted from where it began anew",
+        file: HFSC_SHIFTED,
+        right: "old.first.saturating_add(line(self.shape.m1, passed))",
+        wrong: "old.first",
+        killers: TREES,
+    },
+    Mutant {
+        name: "hfsc-second-line-left-behind",
+        rule: "of a curve of two pieces both lines are",
+        file: HFSC_SHIFTED,
+        right: "begun.second.saturating_add(second)",
+        wrong: "begun.second.saturating_add(first)",
+        killers: TREES,
+    },
+    Mutant {
+        name: "hfsc-eligible-too-early",
+        rule: "a leaf that is not eligible yet has to wait",
+        file: "crates/qdisc/src/hfsc/realtime.rs",
+        right: "if realtime.eligible <= now {",
+        wrong: "if realtime.eligible <= now || !self.waiting.is_empty() {",
         killers: TREES,
     },
     Mutant {

@@ -179,7 +179,7 @@ impl<P: Packet + Debug + Send + 'static> Hfsc<P> {
                 realtime.begin(now, bytes);
             }
             realtime.next(bytes, length);
-            self.agenda.insert(key, realtime);
+            self.agenda.insert(key, realtime, now);
         }
     }
 

@@ -16,7 +16,8 @@ use quietcore_core::Nanos;
 #[derive(Debug)]
 pub(super) struct RealTime {
     deadline_curve: ShiftedCurve,
-    eligible_curve: ShiftedCurve,
+    /// Where it is another one.
+    eligible_curve: Option<ShiftedCurve>,
     /// Of its next packet, while it is in the agenda.
     eligible: Nanos,
     deadline: Nanos,
@@ -26,10 +27,10 @@ pub(super) struct RealTime {
 
 impl RealTime {
     pub(super) fn new(curve: ServiceCurve) -> Self {
-        let eligible = if curve.is_concave() { curve } else { ServiceCurve::linear(curve.m2) };
+        let eligible = (!curve.is_concave()).then_some(ServiceCurve::linear(curve.m2));
         Self {
             deadline_curve: ShiftedCurve::new(curve),
-            eligible_curve: ShiftedCurve::new(eligible),
+            eligible_curve: eligible.map(ShiftedCurve::new),
             eligible: Nanos(0),
             deadline: Nanos(0),
             told: None,
@@ -45,13 +46,16 @@ impl RealTime {
     pub(super) fn begin(&mut self, now: Nanos, bytes: u64) {
         self.told = None;
         self.deadline_curve.begin(now.0.into(), bytes);
-        self.eligible_curve.begin(now.0.into(), bytes);
+        if let Some(curve) = &mut self.eligible_curve {
+            curve.begin(now.0.into(), bytes);
+        }
     }
 
     /// Its next packet has `length` bytes, after `bytes` that were sent.
     pub(super) fn next(&mut self, bytes: u64, length: u32) {
         self.told = Some((bytes, length));
-        self.eligible = moment(self.eligible_curve.reaches(bytes));
+        let eligible_curve = self.eligible_curve.as_ref().unwrap_or(&self.deadline_curve);
+        self.eligible = moment(eligible_curve.reaches(bytes));
         self.deadline = moment(self.deadline_curve.reaches(bytes + u64::from(length)));
     }
 }
@@ -66,8 +70,12 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
-    pub(super) fn insert(&mut self, key: HfscKey, realtime: &RealTime) {
-        self.waiting.insert((realtime.eligible, key, realtime.deadline));
+    pub(super) fn insert(&mut self, key: HfscKey, realtime: &RealTime, now: Nanos) {
+        if realtime.eligible <= now {
+            self.ready.insert((realtime.deadline, key));
+        } else {
+            self.waiting.insert((realtime.eligible, key, realtime.deadline));
+        }
     }
 
     /// Takes it out; nothing if it is not in.

@@ -85,6 +85,7 @@ impl LinkShare {
             curve.begin(now.0.into(), total);
         }
         self.count(total, 0);
+        self.limit(total);
     }
 
     /// Has had `total` bytes, and is not behind `floor`.
@@ -96,6 +97,10 @@ impl LinkShare {
                 self.virtual_time = floor;
             }
         }
+    }
+
+    /// May send again when its limit reaches `total` bytes.
+    fn limit(&mut self, total: u64) {
         self.own_fit = self.limit_curve.as_ref().map_or(Nanos(0), |curve| moment(curve.reaches(total)));
     }
 }
@@ -187,6 +192,8 @@ impl ChildOrders {
             }
             if !change.shares {
                 self.ceiling = self.ceiling.max(share.virtual_time);
+            } else if change.bytes > 0 {
+                share.limit(change.total);
             }
         } else if change.shares {
             share.join(self.system_time(), change.total, change.now);

@@ -28,12 +28,12 @@ pub(super) fn moment(at: Option<u128>) -> Nanos {
     Nanos(at.and_then(|at| u64::try_from(at).ok()).unwrap_or(u64::MAX))
 }
 
-/// A service curve that began somewhere: the intercepts of its two lines at moment 0.
+/// A service curve that began somewhere: what its two lines give at the last beginning of any.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
-    /// Of the line with slope `m1`.
+    /// The line with slope `m1`.
     first: i128,
-    /// Of the line with slope `m2`.
+    /// The line with slope `m2`.
     second: i128,
 }
 
@@ -44,7 +44,8 @@ pub(super) struct ShiftedCurve {
     /// Of a concave curve at most one. Of a convex one those that are the lowest somewhere: `first` grows
     /// and `second` falls, so that the front is the lowest one now.
     begun: VecDeque<Begun>,
-    /// The curve is of use from here on: the last point at which it began.
+    /// The curve is of use from here on: the last point at which it began. Amounts count from here, so that
+    /// they are small.
     start: u128,
 }
 
@@ -56,19 +57,41 @@ impl ShiftedCurve {
 
     /// Begins at moment `x`, which is not before any earlier one, with `y` bytes.
     pub(super) fn begin(&mut self, x: u128, y: u64) {
+        let passed = x.saturating_sub(self.start);
         self.start = x;
-        let bytes = signed(u128::from(y) * BYTE);
-        let knee = x.saturating_add(u128::from(self.shape.d.0));
-        let (m1, m2) = (self.shape.m1, self.shape.m2);
-        let begun = Begun {
-            first: bytes.saturating_sub(line(m1, x)),
-            second: bytes.saturating_add(line(m1, self.shape.d.0.into())).saturating_sub(line(m2, knee)),
-        };
+        let (bytes, ServiceCurve { m1, d, m2 }) = (parts(y), self.shape);
+        if self.shape.is_one_line() {
+            return self.begin_line(passed, bytes);
+        }
+        self.count_from_start(passed);
+        let span = u128::from(d.0);
+        let second = bytes.saturating_add(line(m1, span)).saturating_sub(line(m2, span));
+        let begun = Begun { first: bytes, second };
         if self.shape.is_concave() {
             self.begin_concave(begun);
         } else {
             self.begin_convex(begun);
             self.drop_passed(y);
+        }
+    }
+
+    /// The start has moved by `passed`, from which amounts count.
+    fn count_from_start(&mut self, passed: u128) {
+        let (first, second) = (line(self.shape.m1, passed), line(self.shape.m2, passed));
+        for begun in &mut self.begun {
+            begun.first = begun.first.saturating_add(first);
+            begun.second = begun.second.saturating_add(second);
+        }
+    }
+
+    /// Both of one line, which is the lower one for good.
+    fn begin_line(&mut self, passed: u128, bytes: i128) {
+        match self.begun.front_mut() {
+            Some(old) => {
+                let first = bytes.min(old.first.saturating_add(line(self.shape.m1, passed)));
+                *old = Begun { first, second: first };
+            }
+            None => self.begun.push_back(Begun { first: bytes, second: bytes }),
         }
     }
 
@@ -107,17 +130,21 @@ impl ShiftedCurve {
 
     /// The first moment, not before the last beginning, at which it has reached `y` bytes; `None` if never.
     pub(super) fn reaches(&self, y: u64) -> Option<u128> {
-        if let (1, Some(only)) = (self.begun.len(), self.begun.front()) {
-            return Some(self.start.max(self.begun_reaches(*only, y)?));
-        }
         // The minimum reaches an amount when the last one does.
-        self.begun
-            .iter()
-            .try_fold(self.start, |latest, begun| Some(latest.max(self.begun_reaches(*begun, y)?)))
+        let latest = match (self.begun.len(), self.begun.front()) {
+            (1, Some(only)) => self.begun_reaches(*only, y),
+            _ => self
+                .begun
+                .iter()
+                .try_fold(0, |latest: u128, begun| Some(latest.max(self.begun_reaches(*begun, y)?))),
+        };
+        Some(self.start.saturating_add(latest?))
     }
 
+    /// How long after the last beginning.
+    #[inline]
     fn begun_reaches(&self, begun: Begun, y: u64) -> Option<u128> {
-        let bytes = signed(u128::from(y) * BYTE);
+        let bytes = parts(y);
         let first = line_reaches(self.shape.m1, begun.first, bytes);
         if self.shape.is_one_line() {
             return first;
@@ -131,28 +158,32 @@ impl ShiftedCurve {
     }
 
     /// Makes all that is ahead later by `by`.
-    pub(super) fn delay(&mut self, by: u128) {
+    pub(super) const fn delay(&mut self, by: u128) {
         self.start = self.start.saturating_add(by);
-        let (first, second) = (line(self.shape.m1, by), line(self.shape.m2, by));
-        for begun in &mut self.begun {
-            begun.first = begun.first.saturating_sub(first);
-            begun.second = begun.second.saturating_sub(second);
-        }
     }
 }
 
 /// What `slope` bytes per second give within `span`, in parts of a byte.
 fn line(slope: u64, span: u128) -> i128 {
-    signed(u128::from(slope).saturating_mul(span))
+    // Nearly all spans are below 584 years, and then this is one multiplication.
+    signed(match u64::try_from(span) {
+        Ok(span) => u128::from(slope) * u128::from(span),
+        Err(_) => u128::from(slope).saturating_mul(span),
+    })
+}
+
+/// So many bytes, in parts of a byte.
+fn parts(bytes: u64) -> i128 {
+    i128::from(bytes) * BYTE.cast_signed()
 }
 
 fn signed(amount: u128) -> i128 {
     i128::try_from(amount).unwrap_or(i128::MAX)
 }
 
-/// The first moment at which a line reaches `amount`.
-fn line_reaches(slope: u64, intercept: i128, amount: i128) -> Option<u128> {
-    let Ok(missing) = u128::try_from(amount.saturating_sub(intercept)) else { return Some(0) };
+/// When a line reaches `amount` that gives `now` at first.
+fn line_reaches(slope: u64, now: i128, amount: i128) -> Option<u128> {
+    let Ok(missing) = u128::try_from(amount.saturating_sub(now)) else { return Some(0) };
     match (missing, slope) {
         (0, _) => Some(0),
         (_, 0) => None,
