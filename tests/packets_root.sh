@@ -347,5 +347,10 @@ else
 fi
 finish INT
 check "nothing is left at the end" nothing_left
+if command -v iperf3 >/dev/null && command -v python3 >/dev/null; then
+    check "300 random lines of tc under TCP streams" python3 tests/tc_lines_under_load.py "$quietcore" 300
+else
+    left_out "iperf3 or python3"
+fi
 
 verdict
