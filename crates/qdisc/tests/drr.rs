@@ -7,7 +7,8 @@ use common::{Gate, Parcel, id as class, throttled};
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    ClassId, Classful, Dequeued, Drr, DrrError, Enqueued, Fifo, FifoLimit, InnerQdisc, Qdisc, Statistics,
+    ClassId, Classful, Dequeued, Drr, DrrError, Enqueued, Fifo, FifoLimit, FqCodel, FqCodelSettings,
+    InnerQdisc, Qdisc, Statistics,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
@@ -238,4 +239,21 @@ fn classes_that_cannot_be() {
     }
     assert_eq!((queue.classes(), queue.quantum(class(1))), (vec![class(1)], Some(5)));
     assert!(!queue.graft_inner(NOW, class(2), None));
+}
+
+/// Goal: a class whose queue drops all that it held to make room has no turn, and begins anew. Method: an
+/// fq_codel for one packet, which drops both when a longer one comes.
+#[test]
+fn a_class_that_drops_all_has_no_turn() {
+    let mut queue = Drr::new(1);
+    queue.add_class(name(0), 1_000).expect("new");
+    let one = FqCodel::new(FqCodelSettings { limit: 1, ..FqCodelSettings::default() }).expect("settings");
+    queue.set_inner(name(0), InnerQdisc::new(one)).expect("it is there");
+    assert_eq!(queue.enqueue(NOW, parcel(0, 0x1_0001, 100)), Enqueued::Queued);
+    assert_eq!((queue.deficit(name(0)), queue.is_empty()), (Some(1_000), false));
+    let _ = queue.enqueue(NOW, parcel(1, 0x1_0001, 1_000));
+    let counted = queue.statistics();
+    assert_eq!((counted.dropped, counted.qlen, queue.is_empty()), (2, 0, true));
+    assert_eq!(queue.deficit(name(0)), None);
+    assert_eq!(queue.dequeue(NOW), Dequeued::Empty);
 }

@@ -7,7 +7,8 @@ use common::round::{PaperRound, Sharer};
 use common::{Gate, Parcel, id as class, throttled};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    ClassId, Classful, Dequeued, Ets, EtsError, EtsSettings, Fifo, FifoLimit, Qdisc, Statistics,
+    ClassId, Classful, Dequeued, Ets, EtsError, EtsSettings, Fifo, FifoLimit, FqCodel, FqCodelSettings,
+    Qdisc, Statistics,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
@@ -250,4 +251,21 @@ fn settings_that_cannot_be() {
     assert_eq!(queue.change(EtsSettings::new(16, 16)), Ok(()));
     assert_eq!(queue.classes().last(), Some(&class(16)));
     assert!(Classful::remove_class(&mut queue, class(16)).is_err());
+}
+
+/// Goal: a band whose queue drops all that it held to make room has no turn, and begins anew behind the
+/// others. Method: an fq_codel for one packet, which drops both when a longer one comes.
+#[test]
+fn a_band_that_drops_all_has_no_turn() {
+    let now = Nanos(0);
+    let mut queue = Ets::new(EtsSettings::new(2, 0)).expect("settings");
+    let one = FqCodel::new(FqCodelSettings { limit: 1, ..FqCodelSettings::default() }).expect("settings");
+    assert!(queue.graft_inner(now, class(1), Some(Box::new(one))));
+    for (number, band, bytes) in [(0, 1, 100), (1, 2, 1_500), (2, 1, 1_000), (3, 1, 100)] {
+        let _ = queue.enqueue(now, parcel(number, 1 << 16 | band, bytes));
+    }
+    assert_eq!(queue.statistics().dropped, 2);
+    let order =
+        [queue.dequeue(now), queue.dequeue(now)].map(|left| left.packet().expect("two are left").number);
+    assert_eq!(order, [1, 3]);
 }

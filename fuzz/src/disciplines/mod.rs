@@ -2,18 +2,20 @@
 //!
 //! - What was offered has come out, was dropped and counted, was thrown away by a reset, or is queued.
 //! - A packet comes out at most once (twice if it may be duplicated), and is one that was offered.
+//! - What the classes hold is all that is held, of those that hold nothing beside them.
 //! - The moment of a watchdog is not past, and at that moment there is a packet or a later moment.
 //!
 //! Not here: what comes out when; the models in the tests of the crate know that.
 
 mod numbers;
 mod parcel;
+mod queues;
 mod subject;
 
 use arbitrary::{Result, Unstructured};
 use parcel::Parcel;
 use quietcore_core::Nanos;
-use quietcore_qdisc::Dequeued;
+use quietcore_qdisc::{Dequeued, InnerQdisc};
 use subject::Subject;
 
 /// Steps of one run, so that an input is done in a moment.
@@ -53,7 +55,12 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
                 let parcel = Parcel::arbitrary(accounts.seen.len(), now, u)?;
                 accounts.offered += 1;
                 accounts.seen.push(0);
-                let _ = subject.qdisc().enqueue(now, parcel);
+                // As a filter would.
+                let class = u.ratio(1, 4)?.then(|| subject::class_id(u)).transpose()?;
+                let _ = match class {
+                    Some(class) => subject.qdisc().enqueue_filtered(now, class, parcel),
+                    None => subject.qdisc().enqueue(now, parcel),
+                };
             }
             8..=13 => _ = dequeue(&mut subject, now, most, &mut accounts),
             14..=15 => {
@@ -130,6 +137,14 @@ fn check_accounts(subject: &mut Subject, accounts: &Accounts, most: u8) {
     };
     assert!(fits, "{accounts:?} and {counted:?} of {subject:?}");
     assert!(counted.qlen > 0 || counted.backlog == 0, "{counted:?} of {subject:?}");
+    assert_eq!(subject.qdisc().is_empty(), counted.qlen == 0, "{counted:?} of {subject:?}");
+    if subject.holds_by_class() {
+        let queue = subject.qdisc();
+        let held =
+            queue.slots().into_iter().filter_map(|class| queue.inner(class)).map(InnerQdisc::statistics);
+        let held = held.fold((0, 0), |(packets, bytes), held| (packets + held.qlen, bytes + held.backlog));
+        assert_eq!(held, (counted.qlen, counted.backlog), "{subject:?}");
+    }
 }
 
 #[cfg(test)]

@@ -2,16 +2,17 @@
 
 use super::numbers::{numbers, rate};
 use super::parcel::Parcel;
+use super::queues;
 use arbitrary::{Result, Unstructured};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, ClassId, Classful, Distribution, Fifo, FifoLimit, Fq,
-    FqSettings, Hfsc, HfscClass, Horizon, Htb, HtbClass, HtbSettings, InnerQdisc, Netem, NetemDelay,
-    NetemLoss, NetemRate, NetemSettings, NetemSlot, OnLoss, Prio, PrioSettings, Probability, Qdisc,
-    ServiceCurve, SlotSpacing, Tbf, TbfLimit, TbfSettings,
+    Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, ClassId, Classful, Codel, Distribution, Drr, Ets, Fifo,
+    FifoLimit, Fq, FqCodel, FqSettings, Hfsc, HfscClass, Horizon, Htb, HtbClass, HtbSettings, InnerQdisc,
+    Multiq, Netem, NetemDelay, NetemLoss, NetemRate, NetemSettings, NetemSlot, Noqueue, OnLoss, PfifoFast,
+    Prio, PrioSettings, Probability, Qdisc, Red, ServiceCurve, Sfq, SlotSpacing, Tbf, TbfLimit, TbfSettings,
 };
 
-type Random = Box<dyn FnMut() -> u32 + Send>;
+pub(super) type Random = Box<dyn FnMut() -> u32 + Send>;
 
 /// One of them.
 #[derive(Debug)]
@@ -24,11 +25,20 @@ pub enum Subject {
     Hfsc(Hfsc<Parcel>),
     Cbq(Cbq<Parcel>),
     Prio(Prio<Parcel>),
+    Codel(Codel<Parcel>),
+    FqCodel(FqCodel<Parcel>),
+    Sfq(Sfq<Parcel, Random>),
+    Red(Red<Parcel, Random>),
+    PfifoFast(PfifoFast<Parcel>),
+    Noqueue(Noqueue<Parcel>),
+    Multiq(Multiq<Parcel>),
+    Drr(Drr<Parcel>),
+    Ets(Ets<Parcel>),
 }
 
 impl Subject {
     /// As what every discipline is.
-    pub fn qdisc(&mut self) -> &mut dyn Qdisc<Parcel> {
+    pub fn qdisc(&mut self) -> &mut dyn Classful<Parcel> {
         match self {
             Self::Fifo(queue) => queue,
             Self::Tbf(queue) => queue,
@@ -38,12 +48,21 @@ impl Subject {
             Self::Hfsc(queue) => queue,
             Self::Cbq(queue) => queue,
             Self::Prio(queue) => queue,
+            Self::Codel(queue) => queue,
+            Self::FqCodel(queue) => queue,
+            Self::Sfq(queue) => queue,
+            Self::Red(queue) => queue,
+            Self::PfifoFast(queue) => queue,
+            Self::Noqueue(queue) => queue,
+            Self::Multiq(queue) => queue,
+            Self::Drr(queue) => queue,
+            Self::Ets(queue) => queue,
         }
     }
 
     /// `None` where the settings do not go together.
     pub fn arbitrary(now: Nanos, u: &mut Unstructured<'_>) -> Result<Option<Self>> {
-        Ok(Some(match u.int_in_range(0..=7_u8)? {
+        Ok(Some(match u.int_in_range(0..=16_u8)? {
             0 => Self::Fifo(fifo(u)?),
             1 => {
                 let Some(tbf) = tbf(now, u)? else { return Ok(None) };
@@ -69,11 +88,30 @@ impl Subject {
                 average_packet: u.int_in_range(1..=9_000)?,
                 ..CbqSettings::new(rate(u)?)
             })),
-            _ => {
+            7 => {
                 let Ok(prio) = Prio::new(prio_settings(u)?) else { return Ok(None) };
                 Self::Prio(prio)
             }
+            other => return Self::arbitrary_queue(other, now, u),
         }))
+    }
+
+    /// One that manages its queue, or shares by flows or bands.
+    fn arbitrary_queue(kind: u8, now: Nanos, u: &mut Unstructured<'_>) -> Result<Option<Self>> {
+        Ok(match kind {
+            8 => Some(Self::Codel(Codel::new(queues::codel(u)?))),
+            9 => {
+                let flows = u.int_in_range(0..=8)?;
+                FqCodel::new(queues::fq_codel(flows, u)?).ok().map(Self::FqCodel)
+            }
+            10 => queues::sfq(now, u)?.map(Self::Sfq),
+            11 => queues::red(now, u)?.map(Self::Red),
+            12 => Some(Self::PfifoFast(PfifoFast::new())),
+            13 => Some(Self::Noqueue(Noqueue::new())),
+            14 => Some(Self::Multiq(queues::multiq(u)?)),
+            15 => Some(Self::Drr(Drr::new(1))),
+            _ => Ets::new(queues::ets(u)?).ok().map(Self::Ets),
+        })
     }
 
     /// Whether one packet may come out twice.
@@ -81,8 +119,19 @@ impl Subject {
         matches!(self, Self::Netem(netem) if netem.settings().duplicate != Chance::default())
     }
 
+    /// Whether all that it holds, its classes hold.
+    pub fn holds_by_class(&self) -> bool {
+        matches!(self, Self::Prio(_) | Self::Multiq(_) | Self::Drr(_) | Self::Ets(_))
+    }
+
     /// Changes something, if it has something to change; what is refused is no matter.
     pub fn change(&mut self, now: Nanos, u: &mut Unstructured<'_>) -> Result<()> {
+        if u.ratio(1, 4)? {
+            let class = class_id(u)?;
+            let inner = if u.ratio(7, 8)? { Some(inner_boxed(now, u)?) } else { None };
+            let _ = self.qdisc().graft_inner(now, class, inner);
+            return Ok(());
+        }
         let (class, parent) = (class_id(u)?, u.arbitrary::<bool>()?.then(|| class_id(u)).transpose()?);
         let verb = u.int_in_range(0..=4_u8)?;
         match self {
@@ -115,7 +164,24 @@ impl Subject {
                 0 | 1 => _ = queue.change(prio_settings(u)?),
                 _ => _ = queue.graft_inner(now, class, Some(inner_boxed(now, u)?)),
             },
-            Self::Fifo(_) | Self::Tbf(_) | Self::Fq(_) => {}
+            Self::Codel(queue) => queue.change(queues::codel(u)?),
+            Self::FqCodel(queue) => {
+                // Another number of flows is refused.
+                let flows = queue.settings().flows + u32::from(u.ratio(1, 8)?);
+                let _ = queue.change(now, queues::fq_codel(flows, u)?);
+            }
+            Self::Red(queue) => {
+                if let Some(settings) = queues::red_settings(u)? {
+                    let _ = queue.change(settings, now);
+                }
+            }
+            Self::Drr(queue) => queues::change_drr(queue, verb, u)?,
+            Self::Ets(queue) => match verb {
+                0..=2 => _ = queue.change(queues::ets(u)?),
+                _ => _ = queue.set_quantum(u.int_in_range(0..=16)?, u.int_in_range(0..=9_000)?),
+            },
+            Self::Fifo(_) | Self::Tbf(_) | Self::Fq(_) | Self::Sfq(_) => {}
+            Self::PfifoFast(_) | Self::Noqueue(_) | Self::Multiq(_) => {}
         }
         Ok(())
     }
@@ -126,11 +192,11 @@ fn prio_settings(u: &mut Unstructured<'_>) -> Result<PrioSettings> {
     Ok(PrioSettings { bands: u.int_in_range(2..=5)?, priomap, ..PrioSettings::default() })
 }
 
-fn class_id(u: &mut Unstructured<'_>) -> Result<ClassId> {
+pub(super) fn class_id(u: &mut Unstructured<'_>) -> Result<ClassId> {
     Ok(ClassId::new(1, u.int_in_range(0..=4)?))
 }
 
-fn span(u: &mut Unstructured<'_>) -> Result<Nanos> {
+pub(super) fn span(u: &mut Unstructured<'_>) -> Result<Nanos> {
     Ok(Nanos(u64::from(u.arbitrary::<u32>()?) >> u.int_in_range(0..=31_u8)?))
 }
 
@@ -147,11 +213,17 @@ fn inner(now: Nanos, u: &mut Unstructured<'_>) -> Result<InnerQdisc<Parcel>> {
 }
 
 fn inner_boxed(now: Nanos, u: &mut Unstructured<'_>) -> Result<Box<dyn Qdisc<Parcel>>> {
-    Ok(match u.int_in_range(0..=3_u8)? {
+    Ok(match u.int_in_range(0..=9_u8)? {
         0 => Box::new(fifo(u)?),
         1 => boxed_or_fifo(tbf(now, u)?, u)?,
         2 => boxed_or_fifo(netem(Chance::default(), now, u)?, u)?,
-        _ => boxed_or_fifo(fq(u)?, u)?,
+        3 => boxed_or_fifo(fq(u)?, u)?,
+        4 => Box::new(Codel::new(queues::codel(u)?)),
+        5 => boxed_or_fifo(FqCodel::new(queues::fq_codel(4, u)?).ok(), u)?,
+        6 => boxed_or_fifo(queues::sfq(now, u)?, u)?,
+        7 => boxed_or_fifo(queues::red(now, u)?, u)?,
+        8 => Box::new(PfifoFast::new()),
+        _ => boxed_or_fifo(Ets::new(queues::ets(u)?).ok(), u)?,
     })
 }
 

@@ -151,4 +151,12 @@ pub(super) const CONTROLLED_QUEUES: &[Mutant] = &[
         wrong: "RedVerdict::Forced => ecn,",
         killers: CONTROLLED,
     },
+    Mutant {
+        name: "sfq-drops-the-first-of-none",
+        rule: "of a flow that holds none, the packet that comes is the first that can be dropped",
+        file: "crates/qdisc/src/sfq/mod.rs",
+        right: "if self.settings.headdrop && self.flows.get(flow).packets.len() > 0 {",
+        wrong: "if self.settings.headdrop {",
+        killers: CONTROLLED,
+    },
 ];

@@ -114,4 +114,20 @@ pub(super) const KINDS: &[Mutant] = &[
         wrong: "packet.priority() as usize % 8",
         killers: ROUNDS,
     },
+    Mutant {
+        name: "ets-drops-all-and-stays",
+        rule: "a band whose queue has dropped all to make room leaves the round",
+        file: ETS,
+        right: "if self.bands[band].is_empty() != was_empty {",
+        wrong: "if was_empty && !self.bands[band].is_empty() {",
+        killers: ROUNDS,
+    },
+    Mutant {
+        name: "drr-drops-all-and-stays",
+        rule: "a class whose queue has dropped all to make room leaves the round",
+        file: "crates/qdisc/src/drr/mod.rs",
+        right: "(false, true) => self.round.remove(class),",
+        wrong: "",
+        killers: ROUNDS,
+    },
 ];

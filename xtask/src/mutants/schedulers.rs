@@ -228,4 +228,12 @@ pub(super) const SCHEDULERS: &[Mutant] = &[
         wrong: "if self.slot.packets == 0 {",
         killers: DISCIPLINES,
     },
+    Mutant {
+        name: "htb-waits-for-none",
+        rule: "a class whose queue has dropped all to make room is not waited for",
+        file: "crates/qdisc/src/htb/mod.rs",
+        right: "self.tree.deactivate(leaf);\n        } else if",
+        wrong: "} else if",
+        killers: DISCIPLINES,
+    },
 ];

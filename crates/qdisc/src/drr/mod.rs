@@ -163,8 +163,11 @@ impl<P: Packet + Debug + Send> Drr<P> {
         };
         let was_empty = told.queue.is_empty();
         let enqueued = told.queue.enqueue(now, packet);
-        if was_empty && !told.queue.is_empty() {
-            self.round.wake(class, told.quantum);
+        match (was_empty, told.queue.is_empty()) {
+            (true, false) => self.round.wake(class, told.quantum),
+            // What made room has dropped all.
+            (false, true) => self.round.remove(class),
+            _ => {}
         }
         enqueued
     }

@@ -110,11 +110,11 @@ impl<P: Packet + Debug + Send> Ets<P> {
     }
 
     fn enqueue_band(&mut self, now: Nanos, band: usize, packet: P) -> Enqueued {
-        let queue = &mut self.bands[band];
-        let was_empty = queue.is_empty();
-        let enqueued = queue.enqueue(now, packet);
-        if was_empty && !queue.is_empty() && self.shares(band) {
-            self.round.wake(band, self.settings.quanta[band]);
+        let was_empty = self.bands[band].is_empty();
+        let enqueued = self.bands[band].enqueue(now, packet);
+        // It may also have dropped all that it held, to make room.
+        if self.bands[band].is_empty() != was_empty {
+            self.settle(band);
         }
         enqueued
     }

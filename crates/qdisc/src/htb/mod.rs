@@ -198,7 +198,10 @@ impl<P: Packet + Debug + Send + 'static> Htb<P> {
         let Some(leaf) = leaf else { return self.enqueue_direct(now, packet) };
         let node = self.tree.node_mut(leaf);
         let verdict = node.queue.as_mut().map_or(Enqueued::Dropped, |queue| queue.enqueue(now, packet));
-        if node.activity == 0 && !node.is_empty() {
+        if verdict != Enqueued::Queued && node.is_empty() {
+            // What made room may have dropped all.
+            self.tree.deactivate(leaf);
+        } else if node.activity == 0 && !node.is_empty() {
             self.tree.activate(leaf);
         }
         verdict

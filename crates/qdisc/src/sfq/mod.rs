@@ -290,7 +290,8 @@ impl<P: Packet, R: FnMut() -> u32> Sfq<P, R> {
             self.passes(now, flow, &mut packet) && self.flows.get(flow).packets.len() < self.settings.depth;
         if !fits {
             self.statistics.dropped += 1;
-            if self.settings.headdrop {
+            // Of a flow that holds none the one that comes is the first.
+            if self.settings.headdrop && self.flows.get(flow).packets.len() > 0 {
                 self.replace_first(flow, packet);
                 return Enqueued::Queued;
             }

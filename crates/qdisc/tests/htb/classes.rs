@@ -4,8 +4,8 @@ use crate::busy::class;
 use crate::common::{Gate, Parcel, id, rate};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    ClassId, Dequeued, Enqueued, Fifo, FifoLimit, Htb, HtbClass, HtbError, HtbQuantumWarning, HtbSettings,
-    InnerQdisc, Qdisc, Tbf, TbfLimit, TbfSettings,
+    ClassId, Dequeued, Enqueued, Fifo, FifoLimit, FqCodel, FqCodelSettings, Htb, HtbClass, HtbError,
+    HtbQuantumWarning, HtbSettings, InnerQdisc, Qdisc, Tbf, TbfLimit, TbfSettings,
 };
 
 fn parcel(class: ClassId) -> Parcel {
@@ -334,4 +334,23 @@ fn five_seconds_at_most() {
     while htb.dequeue(Nanos(9)).packet().is_some() {}
     assert_eq!(htb.dequeue(Nanos(9)), Dequeued::Throttled(Nanos(5_000_000_009)));
     assert_eq!(htb.dequeue(Nanos(5_000_000_009)), Dequeued::Throttled(Nanos(10_000_000_009)));
+}
+
+/// Goal: nothing is waited for where the queue of a class has dropped all that it held, to make room. Method:
+/// a class that is above its rate, and an fq_codel for one packet, which drops both when a longer one comes.
+#[test]
+fn a_class_that_drops_all_is_not_waited_for() {
+    let mut htb = new();
+    htb.add_class(None, id(1), class(1_000, 1_000)).expect("new");
+    let one = FqCodel::new(FqCodelSettings { limit: 1, ..FqCodelSettings::default() }).expect("settings");
+    htb.set_inner(id(1), InnerQdisc::new(one)).expect("a leaf");
+    for bytes in [100_000, 100] {
+        assert!(htb.enqueue(Nanos(0), Parcel { bytes, ..parcel(id(1)) }).is_accepted());
+        let left = htb.dequeue(Nanos(0));
+        assert_eq!(left.packet().is_some(), bytes > 100);
+    }
+    assert!(matches!(htb.dequeue(Nanos(0)), Dequeued::Throttled(_)), "the short one waits");
+    let _ = htb.enqueue(Nanos(0), parcel(id(1)));
+    assert_eq!((htb.statistics().dropped, htb.statistics().qlen), (2, 0));
+    assert_eq!(htb.dequeue(Nanos(0)), Dequeued::Empty);
 }

@@ -159,7 +159,7 @@ impl Model {
         }
         let passes = self.settings.red.is_none() || self.early(index, &mut packet).is_some();
         if !passes || self.flows[index].packets.len() >= self.settings.depth as usize {
-            if !self.settings.headdrop {
+            if !self.settings.headdrop || self.flows[index].packets.is_empty() {
                 return self.drop(Enqueued::Dropped);
             }
             self.flows[index].packets.pop_front();
@@ -383,6 +383,18 @@ fn filters_choose_buckets() {
     let packet = Datagram { class: 2, bytes: 60, ..Datagram::default() };
     assert_eq!(queue.enqueue_filtered(Nanos(0), ClassId::new(1, 4), packet), Enqueued::Queued);
     assert_eq!(queue.classes(), [ClassId::new(1, 2)]);
+}
+
+/// Goal: a packet that early detection drops where its flow holds none is the one that is dropped, also where
+/// the first of a flow would be. Method: a curve that drops everything.
+#[test]
+fn the_first_of_a_flow_that_holds_none() {
+    let red = SfqRed { curve: curve(0, 0, 1, 0), ecn: false, harddrop: false };
+    let mut queue = sfq(SfqSettings { headdrop: true, red: Some(red), ..SfqSettings::default() });
+    let packet = Datagram { class: 1, bytes: 100, ..Datagram::default() };
+    assert_eq!(queue.enqueue(Nanos(0), packet), Enqueued::Dropped);
+    let counted = queue.statistics();
+    assert_eq!((counted.dropped, counted.qlen, queue.dequeue(Nanos(0))), (1, 0, Dequeued::Empty));
 }
 
 /// Goal: settings that cannot be are refused. Method: both sides of each limit.
