@@ -316,3 +316,30 @@ fn limits_change() {
     assert_eq!(fifo.enqueue(Nanos(0), vec![0; 100]), Enqueued::Queued);
     assert_eq!(fifo.enqueue(Nanos(0), vec![0; 100]), Enqueued::Dropped);
 }
+
+/// Goal: all that is due comes to what is inside of a netem before that is asked; it is asked twice while
+/// another packet waits, as a bucket's `overlimits` tell. Linux 6.12 does both (tests/fidelity). Method: three
+/// packets, two of which are due, with room for one inside; then a bucket that has nothing left.
+#[test]
+fn what_is_due_comes_inside_first() {
+    let netem = || {
+        let delay = NetemDelay { latency: Nanos(10), ..NetemDelay::default() };
+        Netem::new(NetemSettings { delay, ..NetemSettings::default() }, || 0, Nanos(0))
+    };
+    let mut outer = netem().expect("settings").with_inner(InnerQdisc::new(Fifo::new(FifoLimit::Packets(1))));
+    for at in [0, 0, 5] {
+        assert_eq!(outer.enqueue(Nanos(at), vec![0; 100]), Enqueued::Queued);
+    }
+    assert!(outer.dequeue(Nanos(10)).packet().is_some());
+    assert_eq!((outer.statistics().dropped, outer.statistics().qlen), (1, 1));
+    let mut outer = netem().expect("settings").with_inner(InnerQdisc::new(slow()));
+    for at in [0, 0, 5] {
+        assert_eq!(outer.enqueue(Nanos(at), vec![0; 100]), Enqueued::Queued);
+    }
+    assert!(outer.dequeue(Nanos(10)).packet().is_some());
+    for (at, overlimits) in [(10, 2), (14, 4), (15, 5)] {
+        assert!(matches!(outer.dequeue(Nanos(at)), Dequeued::Throttled(_)));
+        let bucket = Classful::inner(&outer, CLASS).expect("it is there").statistics();
+        assert_eq!(bucket.overlimits, overlimits, "at {at}");
+    }
+}

@@ -236,4 +236,28 @@ pub(super) const SCHEDULERS: &[Mutant] = &[
         wrong: "} else if",
         killers: DISCIPLINES,
     },
+    Mutant {
+        name: "netem-inside-is-asked-early",
+        rule: "all that is due comes to what is inside before that is asked",
+        file: NETEM,
+        right: "let _ = inner.enqueue(now, packet);\n",
+        wrong: "let _ = inner.enqueue(now, packet);\n                    return inner.dequeue(now);\n",
+        killers: DISCIPLINES,
+    },
+    Mutant {
+        name: "netem-inside-is-asked-once",
+        rule: "what is inside is asked twice while a packet waits",
+        file: NETEM,
+        right: "if due.is_some() && !matches!(next, Dequeued::Packet(_)) {",
+        wrong: "if false {",
+        killers: DISCIPLINES,
+    },
+    Mutant {
+        name: "hfsc-classes-above-send",
+        rule: "what is shown as sent is a leaf's own",
+        file: "crates/qdisc/src/hfsc/inner.rs",
+        right: "if self.inner(class).is_some() { told }",
+        wrong: "if true { told }",
+        killers: TREES,
+    },
 ];

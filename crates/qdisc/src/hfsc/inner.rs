@@ -63,8 +63,10 @@ impl<P: Packet + Debug + Send> Classful<P> for Hfsc<P> {
         Some(TcDescription { options, figures: figures(&self.root_statistics()) })
     }
 
+    /// Of leaves: of what is below a class `tc` shows the work, and nothing as sent or dropped by itself.
     fn class_statistics(&self, class: ClassId) -> Option<Statistics> {
-        Self::class_statistics(self, class).map(|told| told.queue)
+        let told = Self::class_statistics(self, class)?.queue;
+        Some(if self.inner(class).is_some() { told } else { Statistics::default() })
     }
 
     fn remove_class(&mut self, class: ClassId) -> Result<(), TcRefusal> {

@@ -269,7 +269,7 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
         Dequeued::Packet(packet)
     }
 
-    /// Moves what is due into the inner discipline; gives what that lets go.
+    /// Moves all that is due into the inner discipline, which then chooses; gives what that lets go.
     fn through_inner(&mut self, now: Nanos) -> Dequeued<P> {
         let due = loop {
             match self.due(now) {
@@ -279,16 +279,18 @@ impl<P: Packet + fmt::Debug + Send, R: FnMut() -> u32 + Send> Netem<P, R> {
                     self.statistics.left(size);
                     // What it does not take, it counts as dropped.
                     let _ = inner.enqueue(now, packet);
-                    if let Dequeued::Packet(packet) = inner.dequeue(now) {
-                        return Dequeued::Packet(packet);
-                    }
                 }
                 Dequeued::Throttled(until) => break Some(until),
                 Dequeued::Empty => break None,
             }
         };
         let inner = self.inner.as_mut().expect("there is one");
-        match (inner.dequeue(now), due) {
+        let mut next = inner.dequeue(now);
+        // While a packet waits, the kernel asks again, which shows in what a bucket counts.
+        if due.is_some() && !matches!(next, Dequeued::Packet(_)) {
+            next = inner.dequeue(now);
+        }
+        match (next, due) {
             (Dequeued::Packet(packet), _) => Dequeued::Packet(packet),
             (Dequeued::Throttled(until), due) => Dequeued::Throttled(due.map_or(until, |due| due.min(until))),
             (Dequeued::Empty, Some(due)) => Dequeued::Throttled(due),

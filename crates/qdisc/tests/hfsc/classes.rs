@@ -3,7 +3,7 @@
 use crate::common::{Gate, Parcel, throttled};
 use crate::{MILLISECOND, name, share};
 use quietcore_core::Nanos;
-use quietcore_qdisc::{Classful as _, Dequeued, Fifo, FifoLimit, Hfsc, HfscClass, HfscError, Qdisc};
+use quietcore_qdisc::{Classful, Dequeued, Fifo, FifoLimit, Hfsc, HfscClass, HfscError, Qdisc};
 use quietcore_qdisc::{Enqueued, ServiceCurve};
 
 fn packet(class: usize, length: u32) -> Parcel {
@@ -299,4 +299,23 @@ fn extremes_are_survived() {
             assert!(sent > 0 || now == 0, "{curve:?} at {now}");
         }
     }
+}
+
+/// Goal: what `tc` shows as sent and dropped is a leaf's own, as in the kernel, where classes above have only
+/// their work. Method: a packet that is sent and one that finds no room, below a class.
+#[test]
+fn classes_above_leaves_send_nothing_themselves() {
+    let mut queue = Hfsc::new();
+    queue.add_class(None, name(1), share(1)).expect("it can be");
+    queue.add_class(Some(name(1)), name(2), share(1)).expect("it can be");
+    queue.set_leaf(Nanos(0), name(2), Box::new(Fifo::new(FifoLimit::Packets(1)))).expect("a leaf");
+    let verdicts = [100, 100].map(|bytes| queue.enqueue(Nanos(0), packet(2, bytes)));
+    assert_eq!(verdicts, [Enqueued::Queued, Enqueued::Dropped]);
+    assert!(queue.dequeue(Nanos(0)).packet().is_some());
+    let shown = |class| {
+        let shown = Classful::class_statistics(&queue, name(class)).expect("it is there");
+        (shown.sent_packets, shown.dropped)
+    };
+    assert_eq!([1, 2].map(shown), [(0, 0), (1, 1)]);
+    assert_eq!(queue.class_statistics(name(1)).expect("it is there").queue.sent_bytes, 100, "its work");
 }
