@@ -318,8 +318,8 @@ fn limits_change() {
 }
 
 /// Goal: all that is due comes to what is inside of a netem before that is asked; it is asked twice while
-/// another packet waits, as a bucket's `overlimits` tell. Linux 6.12 does both (tests/fidelity). Method: three
-/// packets, two of which are due, with room for one inside; then a bucket that has nothing left.
+/// another packet waits, as a bucket's `overlimits` tell. Linux 6.12 does both (tests/fidelity). Method:
+/// three packets, two of which are due, with room for one inside; then a bucket that has nothing left.
 #[test]
 fn what_is_due_comes_inside_first() {
     let netem = || {

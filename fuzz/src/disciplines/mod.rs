@@ -56,7 +56,7 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
                 accounts.offered += 1;
                 accounts.seen.push(0);
                 // As a filter would.
-                let class = u.ratio(1, 4)?.then(|| subject::class_id(u)).transpose()?;
+                let class = u.ratio(1, 4)?.then(|| numbers::class_id(u)).transpose()?;
                 let _ = match class {
                     Some(class) => subject.qdisc().enqueue_filtered(now, class, parcel),
                     None => subject.qdisc().enqueue(now, parcel),

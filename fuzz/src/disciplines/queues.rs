@@ -1,8 +1,7 @@
 //! Settings of what manages its queue or shares by flows and bands: codel, fq_codel, sfq, red, drr and ets.
 
-use super::numbers::{numbers, rate};
+use super::numbers::{Random, class_id, numbers, rate, span};
 use super::parcel::Parcel;
-use super::subject::{Random, class_id, span};
 use arbitrary::{Result, Unstructured};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{

@@ -1,6 +1,6 @@
 //! Any discipline with any settings, and what can be changed about it while it works.
 
-use super::numbers::{numbers, rate};
+use super::numbers::{Random, class_id, numbers, rate, span};
 use super::parcel::Parcel;
 use super::queues;
 use arbitrary::{Result, Unstructured};
@@ -11,8 +11,6 @@ use quietcore_qdisc::{
     Multiq, Netem, NetemDelay, NetemLoss, NetemRate, NetemSettings, NetemSlot, Noqueue, OnLoss, PfifoFast,
     Prio, PrioSettings, Probability, Qdisc, Red, ServiceCurve, Sfq, SlotSpacing, Tbf, TbfLimit, TbfSettings,
 };
-
-pub(super) type Random = Box<dyn FnMut() -> u32 + Send>;
 
 /// One of them.
 #[derive(Debug)]
@@ -190,14 +188,6 @@ impl Subject {
 fn prio_settings(u: &mut Unstructured<'_>) -> Result<PrioSettings> {
     let priomap = u.arbitrary::<[u8; 16]>()?.map(|band| band % 4);
     Ok(PrioSettings { bands: u.int_in_range(2..=5)?, priomap, ..PrioSettings::default() })
-}
-
-pub(super) fn class_id(u: &mut Unstructured<'_>) -> Result<ClassId> {
-    Ok(ClassId::new(1, u.int_in_range(0..=4)?))
-}
-
-pub(super) fn span(u: &mut Unstructured<'_>) -> Result<Nanos> {
-    Ok(Nanos(u64::from(u.arbitrary::<u32>()?) >> u.int_in_range(0..=31_u8)?))
 }
 
 fn probability(u: &mut Unstructured<'_>) -> Result<Probability> {

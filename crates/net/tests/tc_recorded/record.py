@@ -55,8 +55,8 @@ def copy(path, root):
     shutil.copy(path, target, follow_symlinks=True)
 
 
-def fill(kernel, root, which):
-    """Busybox, tc, ip, modules, the lines and the first process."""
+def pack(kernel, root, names, folders):
+    """Busybox, tc, ip, and modules of the kernel: those of the names, and all of the folders."""
     for name in ["bin", "proc", "sys", "dev", "tmp", "var/run", "run/netns", "sbin"]:
         (root / name).mkdir(parents=True, exist_ok=True)
     shutil.copy("/bin/busybox", root / "bin/busybox")
@@ -69,8 +69,8 @@ def fill(kernel, root, which):
         if Path(folder).is_dir():
             shutil.copytree(folder, root / folder.lstrip("/"))
     modules = next((kernel / "lib/modules").iterdir())
-    wanted = [modules / "kernel" / f"{name}.ko.xz" for name in MODULES]
-    for folder in MODULE_FOLDERS:
+    wanted = [modules / "kernel" / f"{name}.ko.xz" for name in names]
+    for folder in folders:
         wanted += (modules / "kernel" / folder).rglob("*.ko.xz")
     into = root / "lib/modules" / modules.name
     for path in wanted:
@@ -78,6 +78,11 @@ def fill(kernel, root, which):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(subprocess.run(["xz", "-dc", path], capture_output=True, check=True).stdout)
     subprocess.run(["/bin/busybox", "depmod", "-b", root, modules.name], check=True)
+
+
+def fill(kernel, root, which):
+    """The machine of the lines, and its first process."""
+    pack(kernel, root, MODULES, MODULE_FOLDERS)
     (root / "lines").write_text((HERE / f"{which or 'lines'}.txt").read_text())
     (root / "forms").write_text("".join(f"{form}\n" for form in FORMS[which]))
     shutil.copy(HERE / "init.sh", root / "init")
@@ -220,4 +225,5 @@ def main():
     into.write_text(written(told.replace("@@@@ end\n", ""), kept))
 
 
-main()
+if __name__ == "__main__":
+    main()
