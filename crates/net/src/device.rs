@@ -1,6 +1,7 @@
 //! A device: its queues, and which CPU sends through which of them.
 
 use super::driver::Driver;
+use super::hook::{HookPoint, Hooked};
 use super::losses::SystemLosses;
 use super::network::Network;
 use super::options::{DeviceError, DeviceOptions};
@@ -12,7 +13,7 @@ use quietcore_live::{CpuId, CpuSet, Machine};
 use quietcore_qdisc::{Enqueued, Fifo, FifoLimit, Packet, PacketOrigin, Qdisc};
 use std::sync::Arc;
 
-/// A device with transmit queues. Dropped, it sends nothing any more; what it holds is dropped.
+/// A device with transmit queues. `Queued` of what it sends may also be what its filters sent elsewhere. Dropped, it sends nothing any more; what it holds is dropped.
 ///
 /// See the [module](super).
 pub struct Device<P> {
@@ -22,6 +23,10 @@ pub struct Device<P> {
     of_cpu: Vec<Vec<usize>>,
     losses_ahead: Option<Arc<SystemLosses>>,
     origin: PacketOrigin,
+    /// What is asked of packets before the queues.
+    egress: HookPoint<P>,
+    /// And of those that come in here.
+    ingress: Arc<HookPoint<P>>,
 }
 
 impl<P> Debug for Device<P> {
@@ -73,13 +78,43 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
             queue
         };
         let queues = homes.into_iter().enumerate().map(queue).collect();
-        Ok(Self { machine, queues, of_cpu, losses_ahead, origin })
+        let (egress, ingress) = (HookPoint::default(), Arc::default());
+        Ok(Self { machine, queues, of_cpu, losses_ahead, origin, egress, ingress })
     }
 
     /// Where its packets come from.
     #[must_use]
     pub const fn origin(&self) -> PacketOrigin {
         self.origin
+    }
+
+    /// Packets that leave here come in at `other`: its `ingress` filters are asked of them before the driver
+    /// gets them. Only the first call counts.
+    pub fn link_to(&self, other: &Self) {
+        for queue in &self.queues {
+            queue.link_to(&other.ingress);
+        }
+    }
+
+    /// A packet has come in here: asks the `ingress` filters that a [`Control`](crate::Control) knows. `None`
+    /// if they dropped it or sent it elsewhere. Of packets of a device that is [linked](Self::link_to) to this
+    /// one they are asked already.
+    #[must_use]
+    pub fn receive(&self, packet: P) -> Option<P> {
+        match self.ingress.pass(packet) {
+            Hooked::On(packet) => Some(packet),
+            Hooked::Dropped | Hooked::Taken => None,
+        }
+    }
+
+    /// What is asked of packets before the queues.
+    pub(super) const fn egress(&self) -> &HookPoint<P> {
+        &self.egress
+    }
+
+    /// What is asked of packets that come in.
+    pub(super) fn ingress(&self) -> &HookPoint<P> {
+        &self.ingress
     }
 
     /// How many queues it has.
@@ -122,6 +157,14 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     }
 
     fn send_as(&self, cpu: Option<CpuId>, queue: usize, packet: P) -> Enqueued {
+        match self.egress.pass(packet) {
+            Hooked::On(packet) => self.enqueue_as(cpu, queue, packet),
+            Hooked::Dropped => Enqueued::Dropped,
+            Hooked::Taken => Enqueued::Queued,
+        }
+    }
+
+    fn enqueue_as(&self, cpu: Option<CpuId>, queue: usize, packet: P) -> Enqueued {
         let mut sent = self.queues[queue].send(packet, cpu);
         loop {
             // The first queue passes nothing on, and takes it.
@@ -138,19 +181,34 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     /// # Panics
     /// If there is no such queue.
     pub fn send_all_on(&self, cpu: CpuId, queue: usize, packets: impl IntoIterator<Item = P>) {
-        let mut packets = packets.into_iter();
+        if self.egress.is_set() {
+            let pass = |packet| match self.egress.pass(packet) {
+                Hooked::On(packet) => Some(packet),
+                Hooked::Dropped | Hooked::Taken => None,
+            };
+            // All of them before the queue's lock is taken.
+            let passed: Vec<P> = packets.into_iter().filter_map(pass).collect();
+            return self.enqueue_all_on(cpu, queue, passed.into_iter());
+        }
+        self.enqueue_all_on(cpu, queue, packets.into_iter());
+    }
+
+    fn enqueue_all_on(&self, cpu: CpuId, queue: usize, mut packets: impl Iterator<Item = P>) {
         // The first queue passes nothing on, and takes them.
         while !self.queues[queue].send_all(&mut packets, cpu) && !self.queues[0].send_all(&mut packets, cpu) {
         }
     }
 
-    /// Whether queue `queue` takes several packets of a stream as one ([`Qdisc::keeps_whole`]). Cost: a load
-    /// or two.
+    /// Whether queue `queue` takes several packets of a stream as one ([`Qdisc::keeps_whole`]): not where
+    /// filters are asked of each packet on its way. Cost: a few loads.
     ///
     /// # Panics
     /// If there is no such queue.
     #[must_use]
     pub fn keeps_whole(&self, queue: usize) -> bool {
+        if self.egress.is_set() || self.queues[queue].is_filtered_behind() {
+            return false;
+        }
         match self.queues[queue].wholeness() {
             Wholeness::AsFirst => self.queues[0].wholeness() == Wholeness::Whole,
             own => own == Wholeness::Whole,

@@ -48,6 +48,7 @@
 mod control;
 mod device;
 mod driver;
+mod hook;
 #[cfg(feature = "instance")]
 pub mod instance;
 mod losses;

@@ -12,6 +12,7 @@
 //! has passed when it is asked for goes there at once, without a timer.
 
 use super::driver::Driver;
+use super::hook::{HookPoint, Hooked};
 use super::memory::MemoryBudget;
 use super::network::{Network, Scheduled};
 use super::options::Watchdog;
@@ -49,6 +50,8 @@ pub(super) struct DeviceQueue<P> {
     delay_timer: OnceLock<TimerHandle>,
     /// As of the last change.
     wholeness: ToldWholeness,
+    /// What is asked of packets where they come in, if the other end is known.
+    behind: OnceLock<Arc<HookPoint<P>>>,
     state: Mutex<QueueState<P>>,
 }
 
@@ -134,7 +137,17 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
         let state = QueueState { tx, budget, is_passing_on: false, statistics };
         let wholeness = ToldWholeness::new(state.wholeness());
         let (watchdog, delay_timer, state) = (OnceLock::new(), OnceLock::new(), Mutex::new(state));
-        Self { place, driver, watchdog, delay_timer, wholeness, state }
+        Self { place, driver, watchdog, delay_timer, wholeness, behind: OnceLock::new(), state }
+    }
+
+    /// Where its packets come in this is asked of them. Only the first call counts.
+    pub(super) fn link_to(&self, behind: &Arc<HookPoint<P>>) {
+        let _ = self.behind.set(Arc::clone(behind));
+    }
+
+    /// Whether anything is.
+    pub(super) fn is_filtered_behind(&self) -> bool {
+        self.behind.get().is_some_and(|behind| behind.is_set())
     }
 
     /// Whether it takes several packets of a stream as one; without the lock, so that may be about to change.
@@ -389,17 +402,33 @@ impl<P: Packet + Debug + Send + 'static> DeviceQueue<P> {
 }
 
 impl<P: Packet + Debug + Send + 'static> QueueRun<'_, P> {
+    /// Asks what is asked where packets come in; of those that came back from the driver it was.
+    fn pass_behind(&mut self, came_back: usize) {
+        let Some(behind) = self.queue.behind.get() else { return };
+        for at in 0..self.batch.len() {
+            let Some(packet) = self.batch.pop_front() else { return };
+            match if at < came_back { Hooked::On(packet) } else { behind.pass(packet) } {
+                Hooked::On(packet) => self.batch.push_back(packet),
+                Hooked::Dropped | Hooked::Taken => {}
+            }
+        }
+    }
+
     /// Asks the discipline and the driver, in turns.
     fn work(&mut self) -> TxThen {
         let queue = self.queue;
         loop {
             let state = self.state.get_or_insert_with(|| queue.lock());
+            let came_back = state.tx.returned();
             match state.tx.take(queue.place.machine.now(), &mut self.batch, BATCH) {
                 // Found under the lock: a sender that enqueues from now on finds no run under way.
                 TxTake::Over(then) => return then,
                 TxTake::Batch(dequeued) => queue.count(&mut state.statistics, self.cpu, dequeued as u64),
             }
             self.state = None;
+            if queue.is_filtered_behind() {
+                self.pass_behind(came_back);
+            }
             queue.driver.transmit_batch(queue.place.number, &mut self.batch);
             let state = self.state.insert(queue.lock());
             if let Some(then) = state.tx.transmitted(queue.place.machine.now(), &mut self.batch) {

@@ -29,6 +29,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod action;
 mod cbq;
 pub mod checksum;
 mod child;

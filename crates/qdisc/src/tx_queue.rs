@@ -141,6 +141,12 @@ impl<P: Packet + Debug> TxQueue<P> {
         self.run.is_some()
     }
 
+    /// How many came back from the driver: the first of the next batch.
+    #[must_use]
+    pub fn returned(&self) -> usize {
+        self.returned.len()
+    }
+
     /// Fills `batch`, which is empty, with up to `most` packets for the driver; those that came back from it
     /// are the first.
     pub fn take(&mut self, now: Nanos, batch: &mut VecDeque<P>, most: usize) -> TxTake {

@@ -4,6 +4,7 @@
 //! late takes what was sent for evenly spread. It holds the control weakly, and is idle while nothing is
 //! estimated.
 
+use super::clsact::ClsactEntry;
 use super::node::node_mut;
 use super::state::ControlShared;
 use super::tree::{DeviceEntry, DeviceRoot};
@@ -45,6 +46,9 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         let all = self.queues_statistics();
         if let DeviceRoot::Mq { estimate: Some(estimate), .. } = &mut self.root {
             sooner(Some(estimate.take(now, &all)));
+        }
+        if let Some(ClsactEntry { filters, estimate: Some(estimate), .. }) = &mut self.clsact {
+            sooner(Some(estimate.take(now, &filters.statistics())));
         }
         let mut estimated = vec![false; self.device.queues()];
         self.each(|queue, _, node| {

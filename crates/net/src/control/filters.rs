@@ -1,15 +1,19 @@
 //! `filter add`, `change`, `replace` and `del`: whose filters they are about.
 
 use super::TcControlError;
+use super::action::{ActionChain, ActionContext, MirredTarget};
+use super::clsact::ClsactEntry;
 use super::filter::FilterOrder;
 use super::node::QdiscNode;
-use super::qdiscs::root_handle;
+use super::qdiscs::{random, root_handle};
 use super::state::ControlState;
 use super::tree::DeviceEntry;
 use core::fmt::Debug;
 use quietcore_live::Nanos;
-use quietcore_qdisc::tc::{FilterCommand, TcParent, TcVerb};
+use quietcore_qdisc::tc::{CLSACT, Classifier, FilterAction, FilterActions, FilterCommand, TcParent, TcVerb};
 use quietcore_qdisc::{ClassId, Packet};
+use rand_chacha::rand_core::Rng as _;
+use std::sync::Arc;
 
 /// What `root` stands for where filters are meant, which is no discipline.
 const ROOT: ClassId = ClassId::new(0xffff, 0xffff);
@@ -27,19 +31,63 @@ pub(super) fn filter_parent<P: Packet + Debug + Send>(
 
 impl<P: Packet + Debug + Send> ControlState<P> {
     pub(super) fn filter(&mut self, command: &FilterCommand, now: Nanos) -> Result<(), TcControlError> {
+        self.entry(&command.device)?;
+        let typed = command.classifier.as_ref().filter(|_| command.verb != TcVerb::Delete);
+        let typed = typed.map_or(&FilterActions::None, Classifier::actions);
+        let actions = self.chain(typed, now)?;
         let entry = self.entry(&command.device)?;
         let Some(parent) = filter_parent(entry, command.place) else {
             // Nothing of nothing can be removed.
             let is_flush = command.verb == TcVerb::Delete && command.prio.unwrap_or(0) == 0;
             return if is_flush { Ok(()) } else { Err(no_filters(0)) };
         };
+        let order = FilterOrder::new(command, actions);
+        if let Some(clsact) = entry.clsact_of(parent) {
+            return clsact.execute(&entry.device, parent, &order);
+        }
+        if parent.major() == CLSACT.major() && parent != ROOT {
+            let what =
+                format!("Parent Qdisc doesn't exists: {} has neither ingress nor clsact", command.device);
+            return Err(TcControlError::not_possible(what, "`qdisc add dev DEVICE clsact` first"));
+        }
+        if sends_elsewhere(typed) {
+            let what = "mirred in a filter of a discipline, which is asked under the lock of the queue";
+            return Err(TcControlError::not_possible(what, "let it be a filter of `clsact`, `egress`"));
+        }
         if parent.major() == 0 || entry.mq() == Some(parent.major()) {
             return Err(no_filters(parent.major()));
         }
         entry.change(parent.major(), now, |node| {
             node.filterable(parent)?;
-            node.filters.execute(parent, &FilterOrder::new(command))
+            node.filters.execute(parent, &order)
         })
+    }
+
+    /// The actions that a line has.
+    fn chain(&mut self, typed: &FilterActions, now: Nanos) -> Result<ActionChain, TcControlError> {
+        let Self { actions, devices, seeds, .. } = self;
+        let mut random = || random(seeds.next_u64());
+        let device = |name: &str| match devices.get(name) {
+            Some(entry) => Ok(MirredTarget::new(Arc::downgrade(&entry.device))),
+            None => {
+                let known = devices.keys().cloned().collect();
+                Err(TcControlError::UnknownDevice { device: name.into(), known })
+            }
+        };
+        actions.chain(typed, &mut ActionContext { now, random: &mut random, device: &device })
+    }
+}
+
+/// Whether a line has a `mirred`.
+fn sends_elsewhere(typed: &FilterActions) -> bool {
+    let FilterActions::List(list) = typed else { return false };
+    list.iter().any(|action| matches!(action, FilterAction::Mirred(_)))
+}
+
+impl<P> DeviceEntry<P> {
+    /// The `ingress` or `clsact`, if that is the parent.
+    pub(super) fn clsact_of(&self, parent: ClassId) -> Option<&ClsactEntry<P>> {
+        self.clsact.as_ref().filter(|_| parent.major() == CLSACT.major() && parent != ROOT)
     }
 }
 

@@ -18,14 +18,19 @@
 //! control's own by the order of commands: the same lines to the same `Control` give the same network again.
 //! `-q` shows that seed.
 //!
-//! Deliberately absent: `ingress`, actions, chains and blocks of filters. Source: Linux
+//! `ingress` and `clsact` are beside all that: what their filters say of a packet is asked before it is
+//! queued, and where it comes in (`clsact`); what filters do besides is in `action`.
+//!
+//! Deliberately absent: chains and blocks of filters. Source: Linux
 //! net/sched/sch_api.c, cls_api.c and iproute2's `tc`, by behaviour. Deviations: a discipline that is deleted
 //! below `mq`, tbf or netem is replaced by the default one, not by one that drops everything; a handle that
 //! is taken is refused, where the kernel would put that discipline to a second place; one queue is enough for
 //! `mq`; a class has to be named when it is added;
 //! what a line is given twice is refused, where `tc` takes the last.
 
+mod action;
 mod classes;
+mod clsact;
 mod distributions;
 mod error;
 mod estimates;
@@ -49,6 +54,7 @@ pub use filter::TcFilterError;
 pub use report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport, ShowOptions};
 
 use super::device::Device;
+use action::ActionTable;
 use core::fmt::{self, Debug};
 use quietcore_live::Machine;
 use quietcore_qdisc::tc::{self, Command};
@@ -106,10 +112,12 @@ impl<P: Packet + Debug + Send> Control<P> {
     pub fn new(machine: &'static Machine, seed: u64) -> Self {
         let seeds = ChaCha8Rng::seed_from_u64(seed);
         let state = ControlState {
+            machine,
             devices: BTreeMap::new(),
             next_handle: FIRST_HANDLE,
             made: 0,
             seeds,
+            actions: ActionTable::default(),
             find_distribution: distributions::distribution,
         };
         let (state, sampler) = (Mutex::new(state), OnceLock::new());
@@ -125,6 +133,8 @@ impl<P: Packet + Debug + Send> Control<P> {
 
     /// From now on lines can name `device`, as `name`: it begins with `mq 0:` and fifos; what it held is
     /// dropped.
+    /// What comes in at it is asked by filters if the program says so ([`Device::receive`],
+    /// [`Device::link_to`]).
     ///
     /// # Errors
     /// [`TcControlError::DeviceExists`], by that name, or this one by another.
@@ -137,9 +147,10 @@ impl<P: Packet + Debug + Send> Control<P> {
             return Err(TcControlError::DeviceExists(known.clone()));
         }
         device.graft_each();
-        state
-            .devices
-            .insert(name.into(), DeviceEntry { device, root: DeviceRoot::Mq { handle: 0, estimate: None } });
+        device.ingress().set(None);
+        device.egress().set(None);
+        let root = DeviceRoot::Mq { handle: 0, estimate: None };
+        state.devices.insert(name.into(), DeviceEntry { device, root, clsact: None });
         Ok(())
     }
 
@@ -158,7 +169,7 @@ impl<P: Packet + Debug + Send> Control<P> {
         let mut state = self.shared.state();
         let now = self.shared.machine.now();
         let done = match command {
-            Command::Show(show) => return state.show(show),
+            Command::Show(show) => return state.show(show, now),
             Command::Qdisc(command) => state.qdisc(command, now),
             Command::Class(command) => state.class(command, now),
             Command::Filter(command) => state.filter(command, now),

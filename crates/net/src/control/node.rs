@@ -5,7 +5,7 @@
 //! tbf have inside, are classes that no line made, and are not.
 
 use super::TcControlError;
-use super::filter::Filters;
+use super::filter::{Classified, Filters};
 use super::order::ClassTable;
 use core::any::Any;
 use core::fmt::Debug;
@@ -62,6 +62,8 @@ pub(super) struct QdiscNode<P> {
     /// The parent that its line named: `1:` may stand for `1:1`.
     pub(super) named_parent: Option<ClassId>,
     pub(super) filters: Filters,
+    /// Packets that its filters dropped.
+    pub(super) filtered: u64,
 }
 
 /// The node that a discipline is, if `Control` made it.
@@ -199,16 +201,20 @@ impl<P: Packet + Debug + Send> QdiscNode<P> {
         next.into_iter().min()
     }
 
-    /// Where filters send a packet, if they know it.
-    fn class_of(&mut self, packet: &P) -> Option<ClassId> {
-        let mut class = self.filters.first(self.id(), packet)?;
+    /// What filters say of a packet.
+    fn classify(&mut self, now: Nanos, packet: &P) -> Classified {
+        let mut said = self.filters.first(self.id(), packet, now);
         for _ in 0..LEVELS {
-            match self.filters.first(class, packet) {
-                Some(next) if self.body.hands_on(class) => class = next,
-                _ => break,
+            let Classified::Class(class) = said else { break };
+            if self.filters.of(class).is_none() || !self.body.hands_on(class) {
+                break;
+            }
+            match self.filters.first(class, packet, now) {
+                Classified::Unknown => break,
+                next => said = next,
             }
         }
-        Some(class)
+        said
     }
 }
 
@@ -218,9 +224,14 @@ impl<P: Packet + Debug + Send> Qdisc<P> for QdiscNode<P> {
     }
 
     fn enqueue(&mut self, now: Nanos, packet: P) -> Enqueued {
-        match self.class_of(&packet) {
-            Some(class) => self.body.enqueue_filtered(now, class, packet),
-            None => self.body.enqueue(now, packet),
+        match self.classify(now, &packet) {
+            Classified::Class(class) => self.body.enqueue_filtered(now, class, packet),
+            Classified::Unknown => self.body.enqueue(now, packet),
+            // No filter of a discipline sends packets elsewhere.
+            Classified::Drop | Classified::Stolen => {
+                self.filtered += u64::from(packet.packets());
+                Enqueued::Dropped
+            }
         }
     }
 
@@ -237,7 +248,9 @@ impl<P: Packet + Debug + Send> Qdisc<P> for QdiscNode<P> {
     }
 
     fn statistics(&self) -> Statistics {
-        self.body.statistics()
+        let mut statistics = self.body.statistics();
+        statistics.dropped += self.filtered;
+        statistics
     }
 
     fn is_empty(&self) -> bool {

@@ -7,7 +7,9 @@ use super::graph;
 use super::report::{Answer, ClassReport, FilterReport, QdiscReport, QueueReport, RateReport};
 use crate::QueueStatistics;
 use core::fmt::{self, Formatter};
-use quietcore_qdisc::tc::{JsonLayout, JsonWriter, TcJson, TcProperties, TcStyle, TcValue, size_text};
+use quietcore_qdisc::tc::{
+    CLSACT_EGRESS, CLSACT_INGRESS, JsonLayout, JsonWriter, TcJson, TcProperties, TcStyle, TcValue, size_text,
+};
 use quietcore_qdisc::{ClassId, Statistics};
 
 impl fmt::Display for Answer {
@@ -221,8 +223,11 @@ impl FilterReport {
         if self.shown.device {
             shown.add("dev", "dev {} ", self.device.clone());
         }
-        if self.shown.parent {
-            shown.add("parent", "parent {} ", self.parent.to_string());
+        match self.parent {
+            _ if !self.shown.parent => {}
+            CLSACT_INGRESS => shown.mark("ingress", "ingress "),
+            CLSACT_EGRESS => shown.mark("egress", "egress "),
+            parent => shown.add("parent", "parent {} ", parent.to_string()),
         }
         if self.shown.protocol {
             let number = format!("[{}]", self.protocol.0);

@@ -5,6 +5,7 @@
 //! same kind and of the same handle, or of none, and puts another in its place else; `change` only changes.
 
 use super::TcControlError;
+use super::clsact::{ClsactEntry, ClsactKind};
 use super::filter::Filters;
 use super::node::{Estimate, QdiscNode};
 use super::order::ClassTable;
@@ -13,7 +14,8 @@ use super::tree::{Attachment, DeviceEntry, DeviceRoot, Occupant, place_text};
 use core::fmt::Debug;
 use quietcore_live::Nanos;
 use quietcore_qdisc::tc::{
-    Estimation, QdiscCommand, QdiscContext, QdiscOptions, RandomWords, SeedUse, TcParent, TcVerb, time_text,
+    CLSACT, Estimation, QdiscCommand, QdiscContext, QdiscOptions, RandomWords, SeedUse, TcParent, TcVerb,
+    time_text,
 };
 use quietcore_qdisc::{ClassId, Fifo, FifoLimit, Packet, Qdisc};
 use rand_chacha::ChaCha8Rng;
@@ -40,6 +42,12 @@ struct Origin {
     named_parent: Option<ClassId>,
 }
 
+/// Whether a command is about `ingress` or `clsact`, which are beside the root and its like.
+fn is_of_clsact(command: &QdiscCommand) -> bool {
+    let is_kind = command.options.as_ref().is_some_and(|options| ClsactKind::named(options.kind()).is_some());
+    is_kind || matches!(command.place, Some(TcParent::Parent(parent)) if parent.major() == CLSACT.major())
+}
+
 /// What is to be done to whom.
 enum Operation {
     Create,
@@ -50,6 +58,9 @@ impl<P: Packet + Debug + Send> ControlState<P> {
     pub(super) fn qdisc(&mut self, command: &QdiscCommand, now: Nanos) -> Result<(), TcControlError> {
         let distribution = self.find_distribution;
         self.entry(&command.device)?;
+        if is_of_clsact(command) {
+            return self.clsact(command, now);
+        }
         if command.verb == TcVerb::Delete {
             return self.delete_qdisc(command, now);
         }
@@ -88,6 +99,63 @@ impl<P: Packet + Debug + Send> ControlState<P> {
                 made
             }
         }
+    }
+
+    /// The same for `ingress` and `clsact`.
+    fn clsact(&mut self, command: &QdiscCommand, now: Nanos) -> Result<(), TcControlError> {
+        let machine = self.machine;
+        let estimate = estimate(command.est, now)?;
+        let entry = self.entry(&command.device)?;
+        let place = TcParent::Parent(CLSACT).to_string();
+        let known = entry.clsact.as_ref().map(|clsact| clsact.kind);
+        let asked = match &command.options {
+            None => None,
+            Some(options) => match (ClsactKind::named(options.kind()), known) {
+                (Some(kind), _) => Some(kind),
+                (None, None) => return Err(entry.unknown(CLSACT.major())),
+                (None, Some(known)) => {
+                    let what = format!("Operation not supported: {} has no classes", known.name());
+                    return Err(TcControlError::not_possible(what, "only classes have disciplines inside"));
+                }
+            },
+        };
+        match (known, command.verb) {
+            (Some(known), TcVerb::Add) => {
+                let handle = ClassId::new(CLSACT.major(), 0);
+                let (device, kind) = (command.device.clone(), known.name());
+                return Err(TcControlError::QdiscExists { device, place, kind, handle });
+            }
+            (Some(known), _) if asked.is_some_and(|asked| asked != known) => {
+                let asked = asked.map_or("", ClsactKind::name);
+                return Err(TcControlError::other_kind(known.name(), asked));
+            }
+            (Some(_), TcVerb::Delete) => {
+                entry.device.ingress().set(None);
+                entry.device.egress().set(None);
+                entry.clsact = None;
+            }
+            (Some(_), _) => {
+                if let Some(clsact) = &mut entry.clsact {
+                    clsact.estimate = estimate.or(clsact.estimate.take());
+                }
+            }
+            (None, TcVerb::Add | TcVerb::Replace) => {
+                if let Some(place) = entry.place_of(CLSACT.major()) {
+                    let handle = ClassId::new(CLSACT.major(), 0);
+                    return Err(TcControlError::HandleInUse { handle, place });
+                }
+                // Without a kind nothing is added.
+                entry.clsact = asked.map(|kind| ClsactEntry::new(machine, kind, estimate));
+            }
+            (None, _) => {
+                let what = format!("Cannot find specified qdisc on specified device: {}", command.device);
+                return Err(TcControlError::not_possible(
+                    what,
+                    "it has neither ingress nor clsact; `add` one",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The next handle that is free.
@@ -142,7 +210,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
 }
 
 /// The numbers of a seed: ChaCha8's.
-fn random(seed: u64) -> RandomWords {
+pub(super) fn random(seed: u64) -> RandomWords {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     Box::new(move || generator.next_u32())
 }
@@ -300,8 +368,19 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         if body.describe_root_class().is_some() {
             table.insert(ClassId::new(handle, 0));
         }
-        let node =
-            QdiscNode { handle, options, seed, body, estimate, classes, table, birth, named_parent, filters };
+        let node = QdiscNode {
+            handle,
+            options,
+            seed,
+            body,
+            estimate,
+            classes,
+            table,
+            birth,
+            named_parent,
+            filters,
+            filtered: 0,
+        };
         match spot {
             Attachment::Root => {
                 self.device.graft_root(node);

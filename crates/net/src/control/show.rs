@@ -1,7 +1,8 @@
 //! `qdisc show`, `class show`, `filter show`: reports of what there is.
 
 use super::TcControlError;
-use super::filter::{FilterPriority, ShownFilter};
+use super::clsact::{ClsactEntry, ClsactKind};
+use super::filter::{FilterBlock, FilterPriority, ShownFilter};
 use super::filters::filter_parent;
 use super::node::{Estimate, QdiscNode, node};
 use super::order::qdisc_bucket;
@@ -11,7 +12,8 @@ use super::tree::{DeviceEntry, DeviceRoot};
 use core::any::Any;
 use core::cmp::Reverse;
 use core::fmt::Debug;
-use quietcore_qdisc::tc::{SeedUse, ShowCommand, TcDescription, TcObject, TcParent, TcProperties};
+use quietcore_live::Nanos;
+use quietcore_qdisc::tc::{CLSACT, SeedUse, ShowCommand, TcDescription, TcObject, TcParent, TcProperties};
 use quietcore_qdisc::{ClassId, ClassListing, Fifo, Packet, Qdisc};
 
 fn rate(estimate: Option<&Estimate>) -> Option<RateReport> {
@@ -31,7 +33,7 @@ fn is_below(asked: Option<TcParent>, parent: Option<ClassId>) -> bool {
 }
 
 impl<P: Packet + Debug + Send> ControlState<P> {
-    pub(super) fn show(&mut self, command: &ShowCommand) -> Result<Answer, TcControlError> {
+    pub(super) fn show(&mut self, command: &ShowCommand, now: Nanos) -> Result<Answer, TcControlError> {
         let shown = ShowOptions {
             style: command.style,
             device: command.device.is_none(),
@@ -73,7 +75,7 @@ impl<P: Packet + Debug + Send> ControlState<P> {
             TcObject::Filter => {
                 let mut reports = Vec::new();
                 for (name, entry) in devices {
-                    entry.show_filters(name, command.place, shown, &mut reports);
+                    entry.show_filters((name, now), command.place, shown, &mut reports);
                 }
                 reports.retain(|report| {
                     let of_prio = command.prio.is_none_or(|prio| prio == 0 || prio == report.prio);
@@ -144,6 +146,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
                 add_overload(&mut root.figures, lost);
             }
         }
+        reports.extend(self.clsact.as_ref().map(|clsact| clsact.report(device, shown)));
     }
 
     fn show_classes(&self, device: &str, shown: ShowOptions, reports: &mut Vec<ClassReport>) {
@@ -170,32 +173,77 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
 
     fn show_filters(
         &self,
-        device: &str,
+        (device, now): (&str, Nanos),
         place: Option<TcParent>,
         shown: ShowOptions,
         reports: &mut Vec<FilterReport>,
     ) {
         let Some(parent) = filter_parent(self, place) else { return };
+        let mut show = |block: &FilterBlock, parent: ClassId, shown| {
+            show_block(block, (device, now), (parent, shown), reports);
+        };
         // What is not there has no filters, as in the kernel.
+        if let Some(clsact) = self.clsact_of(parent) {
+            let Ok(side) = clsact.kind.side(parent) else { return };
+            clsact.filters.look(side, |block| {
+                // Its name may not be the one that was asked for.
+                let is_shown = shown.parent || block.parent != parent;
+                show(&block.filters, block.parent, ShowOptions { parent: is_shown, ..shown });
+            });
+            return;
+        }
         let _ = self.look(parent.major(), |node| {
-            let Some(block) = node.filters.of(parent) else { return };
-            for FilterPriority { prio, protocol, body } in &block.priorities {
-                let (prio, protocol) = (*prio, *protocol);
-                let lines = core::iter::once(ShownFilter::default());
-                let lines = lines.chain(body.shown(protocol, prio, &block.tables));
-                reports.extend(lines.map(|ShownFilter { handle, flow, options }| FilterReport {
-                    parent,
-                    device: device.into(),
-                    protocol,
-                    prio,
-                    kind: body.kind(),
-                    handle,
-                    flow,
-                    options,
-                    shown,
-                }));
+            if let Some(block) = node.filters.of(parent) {
+                show(block, parent, shown);
             }
         });
+    }
+}
+
+fn show_block(
+    block: &FilterBlock,
+    (device, now): (&str, Nanos),
+    (parent, shown): (ClassId, ShowOptions),
+    reports: &mut Vec<FilterReport>,
+) {
+    for FilterPriority { prio, protocol, body } in &block.priorities {
+        let (prio, protocol) = (*prio, *protocol);
+        let lines = core::iter::once(ShownFilter::default());
+        let lines = lines.chain(body.shown(protocol, prio, &block.tables, now));
+        reports.extend(lines.map(|ShownFilter { handle, flow, options }| FilterReport {
+            parent,
+            device: device.into(),
+            protocol,
+            prio,
+            kind: body.kind(),
+            handle,
+            flow,
+            options,
+            shown,
+        }));
+    }
+}
+
+impl<P: Packet + Debug + Send> ClsactEntry<P> {
+    fn report(&self, device: &str, shown: ShowOptions) -> QdiscReport {
+        let mut options = TcProperties::default();
+        if self.kind == ClsactKind::Ingress {
+            options.text_only("---------------- ");
+        }
+        QdiscReport {
+            kind: self.kind.name(),
+            handle: ClassId::new(CLSACT.major(), 0),
+            parent: Some(CLSACT),
+            device: device.into(),
+            references: 1,
+            birth: 0,
+            options,
+            statistics: self.filters.statistics(),
+            rate: rate(self.estimate.as_ref()),
+            figures: TcProperties::default(),
+            queue: None,
+            shown,
+        }
     }
 }
 

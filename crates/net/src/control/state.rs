@@ -1,6 +1,7 @@
 //! What a control knows: the devices by name, and what the next discipline gets.
 
 use super::TcControlError;
+use super::action::ActionTable;
 use super::tree::DeviceEntry;
 use quietcore_live::Machine;
 use quietcore_live::TimerHandle;
@@ -23,11 +24,14 @@ pub(super) struct ControlShared<P> {
 
 /// What commands change.
 pub(super) struct ControlState<P> {
+    pub(super) machine: &'static Machine,
     pub(super) devices: BTreeMap<String, DeviceEntry<P>>,
     pub(super) next_handle: u16,
     /// Disciplines that were made.
     pub(super) made: u64,
     pub(super) seeds: ChaCha8Rng,
+    /// What filters do with packets, by number.
+    pub(super) actions: ActionTable,
     /// How tables of delays are found by name.
     pub(super) find_distribution: fn(&str) -> Result<Distribution, String>,
 }

@@ -1,11 +1,12 @@
 //! What a device has: its root, and where in it a command's words lead.
 
+use super::clsact::ClsactEntry;
 use super::error::TcControlError;
 use super::node::{Estimate, QdiscNode, node, node_mut};
 use crate::device::Device;
 use core::fmt::Debug;
 use quietcore_live::Nanos;
-use quietcore_qdisc::tc::TcParent;
+use quietcore_qdisc::tc::{CLSACT, TcParent};
 use quietcore_qdisc::{ClassId, Packet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 pub(super) struct DeviceEntry<P> {
     pub(super) device: Arc<Device<P>>,
     pub(super) root: DeviceRoot,
+    /// `ingress` or `clsact`.
+    pub(super) clsact: Option<ClsactEntry<P>>,
 }
 
 pub(super) enum DeviceRoot {
@@ -107,6 +110,7 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
             handles.push(ClassId::new(handle, 0));
         }
         self.each(|_, _, node| handles.push(node.id()));
+        handles.extend(self.clsact.as_ref().map(|_| ClassId::new(CLSACT.major(), 0)));
         handles
     }
 
@@ -115,7 +119,8 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         if self.mq() == Some(handle) {
             return Some("root".into());
         }
-        let mut found = None;
+        let clsact = self.clsact.as_ref().filter(|_| handle == CLSACT.major());
+        let mut found = clsact.map(|clsact| clsact.kind.name().into());
         self.each(|_, place, node| {
             if node.handle == handle {
                 found = Some(place_text(place));

@@ -154,6 +154,8 @@ impl Relay {
             Ok::<_, RelayError>((Arc::new(Device::new(network, machine, queue, driver)?), exit))
         };
         let devices = [device(0, 1)?, device(1, 0)?];
+        devices[0].0.link_to(&devices[1].0);
+        devices[1].0.link_to(&devices[0].0);
         let (mut ways, mut receivers, mut strangers) = (Vec::new(), Vec::new(), Vec::new());
         for (token, (port, (device, exit))) in (0..).zip(ports.into_iter().zip(devices)) {
             let Port { end, of_peer, of_strangers } = port;

@@ -111,6 +111,9 @@ impl Wire {
         let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC).map_err(broken)?);
         let parts = Parts { network, machine, options, epoll: &epoll };
         let directions = [parts.direction(0)?, parts.direction(1)?];
+        let [there, back] = directions.each_ref().map(Direction::device);
+        there.link_to(back);
+        back.link_to(there);
         let mut table = Vec::new();
         for side in 0..2 {
             parts.add_ready(side, &directions, &mut table)?;

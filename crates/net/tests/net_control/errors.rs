@@ -3,7 +3,7 @@
 use super::world::World;
 use quietcore::net::TcControlError;
 use quietcore::qdisc::ClassId;
-use quietcore::qdisc::tc::{self, Classifier, Command, FilterOffload, TcParent};
+use quietcore::qdisc::tc::{self, Classifier, Command, MatchAllOptions, TcParent};
 use std::error::Error as _;
 
 /// What there is when lines are refused.
@@ -397,7 +397,7 @@ fn commands_made_by_hand() {
     );
     let no_flow = |command: &mut Command| {
         let Command::Filter(command) = command else { panic!("{command}") };
-        command.classifier = Some(Classifier::MatchAll { flow: None, offload: FilterOffload::Any });
+        command.classifier = Some(Classifier::MatchAll(MatchAllOptions::default()));
     };
     assert_eq!(
         refused("tc filter add dev eth1 parent 2: prio 8 matchall flowid 2:1", &no_flow),

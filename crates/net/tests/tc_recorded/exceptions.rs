@@ -1,7 +1,7 @@
 //! What is not compared, and where we differ: each with its reason.
 
 /// Kinds that are not here, as words of lines.
-pub(crate) const ABSENT: &[&str] = &["ingress", "clsact", "cake", " action ", "police", "monitor"];
+pub(crate) const ABSENT: &[&str] = &["cake", "monitor"];
 
 /// A form of `show` that is not compared.
 pub(crate) struct Form {
@@ -28,6 +28,8 @@ pub(crate) const FORMS: &[Form] = &[
     // The kernel breaks off at a `fw` without a filter.
     Form { object: "filter", style: "", has: "Buffer too small" },
     Form { object: "filter", style: "-j", has: "\n" },
+    // Of a `police` without `action` it has text there.
+    Form { object: "filter", style: "-j", has: "} Sent 0 bytes" },
     Form { object: "filter", style: "-j", has: "\"    offset \"" },
     // `tc` 6.1 prints `"options":{default 1 }`, which is no JSON.
     Form { object: "qdisc", style: "-j", has: "{default" },
@@ -60,6 +62,8 @@ const SHORT: &str = "options may be shortened, where tc knows these in full only
 const OWN: &str = "it is about the program, and says what this one is";
 const KERNEL_NO: &str = "the kernel of the recording has it no more";
 
+const UNDER_LOCK: &str = "filters of a discipline are asked under the lock of its queue";
+const ONE_ORDER: &str = "actions are asked in order";
 const NO_KIND: &str = "tc lets a line without a kind pass, which changes nothing";
 const NO_LINK: &str = "packets have no link header";
 const NO_META: &str = "packets have no such thing";
@@ -115,6 +119,20 @@ pub(crate) const DIFFERENT: &[Different] = &[
     different("drr => class add dev eth0 parent 1: classid 1:1 htb rate 1mbit", UNREAD),
     different("ets band 3", SHORT),
     different("cbq", KERNEL_NO),
+    different("u32 match u32 0 0 flowid 1:10 action mirred egress redirect dev ifb0", UNDER_LOCK),
+    different("u32 match u32 0 0 flowid 1:10 action mirred egress mirror dev ifb0", UNDER_LOCK),
+    different("action mirred ingress", "what comes in at a device is the program's to give on"),
+    different("action goto chain", "there is one chain, 0"),
+    different("action jump 2", ONE_ORDER),
+    different("action drop cookie", "actions have no names"),
+    different("action drop hw_stats", "there is no hardware that filters"),
+    different("action police avrate", "what passes is not estimated"),
+    different("action police pkts_rate 1000", "bytes are policed, not packets"),
+    different("burst 10k drop action pass$", "the kernel forgets the action; here it is refused"),
+    different("action gact pass => -j -s -d filter show dev eth0 ingress$", "tc prints text within JSON"),
+    different("=> -j -p -s filter show dev eth0 ingress$", "tc breaks off"),
+    different("ingress_block 22 clsact", "blocks of filters do not exist"),
+    different("qdisc show dev eth0 invisible", "what is shown is all that there is"),
     different("=> -V", OWN),
     different("=> qdisc help", OWN),
     different("=> class help", OWN),

@@ -3,10 +3,11 @@
 
     record.py KERNEL            lines.txt; KERNEL is a package of Debian, unpacked: boot, lib/modules
     record.py KERNEL filters    filters.txt, of which only what `filter show` says is kept
+    record.py KERNEL actions    actions.txt, of which that and what `qdisc show` says is kept
     unshare -n record.py here u32    u32.txt likewise, on the running kernel, as root
 
 Needs QEMU, a static busybox, `tc` and `ip` of the version that is to be recorded. Writes recorded.txt,
-filters_recorded.txt or u32_recorded.txt beside itself; their form is told at the head. Every line begins
+or NAME_recorded.txt for the others, beside itself; their form is told at the head. Every line begins
 with a fresh `eth0` of four transmit queues that is up, and a fresh `ifb0` if the line names it; `lo` is
 down. Automatic handles are counted by the kernel for all devices together; here they are written as if
 each line were the first one since boot, so that the first is 8001: (init.sh says before each line where
@@ -34,6 +35,7 @@ FORMS = {
     "filters": ["", "-s", "-j -s -d"],
     # The kernel that u32.txt was recorded on counts nothing for a rule.
     "u32": ["", "-j"],
+    "actions": ["", "-s", "-j -s -d"],
 }
 HEAD = """\
 # What `tc` answered, line by line; made by record.py, read by tc_recorded.rs.
@@ -163,6 +165,8 @@ def renumbered(text, counter):
 
     def handle(found):
         number = int(found[0], 16)
+        if number == 0xFFFF:  # ingress, which has no other
+            return found[0]
         return f"{number - counter + 0x8000:x}" if number > counter else found[0]
 
     return re.sub(r"\b[89a-f][0-9a-f]{3}(?=:)", handle, text)
@@ -220,7 +224,7 @@ def main():
     if "@@@@ end" not in told:
         print(told)
         sys.exit("the machine did not come to the end")
-    kept = ["filter"] if which else ["qdisc", "class", "filter"]
+    kept = {"": ["qdisc", "class", "filter"], "actions": ["qdisc", "filter"]}.get(which, ["filter"])
     into = HERE / (f"{which}_recorded.txt" if which else "recorded.txt")
     into.write_text(written(told.replace("@@@@ end\n", ""), kept))
 

@@ -1,9 +1,13 @@
-//! Reads `recorded.txt`, `u32_recorded.txt` and `filters_recorded.txt`.
+//! Reads `recorded.txt`, `u32_recorded.txt`, `filters_recorded.txt` and `actions_recorded.txt`.
 
 use std::collections::BTreeMap;
 
-const TEXTS: [&str; 3] =
-    [include_str!("recorded.txt"), include_str!("u32_recorded.txt"), include_str!("filters_recorded.txt")];
+const TEXTS: [&str; 4] = [
+    include_str!("recorded.txt"),
+    include_str!("u32_recorded.txt"),
+    include_str!("filters_recorded.txt"),
+    include_str!("actions_recorded.txt"),
+];
 
 /// What there is of.
 pub(crate) const OBJECTS: [&str; 3] = ["qdisc", "class", "filter"];

@@ -19,7 +19,7 @@ pub use ematch::{
 };
 pub use flower::{FlowerAddress, FlowerField, FlowerKeys, FlowerPort};
 pub use u32_key::{U32Hash, U32Key, U32Length, U32Offset, U32Selector};
-pub use u32_tables::{U32Address, U32Error, U32Rule, U32Table, U32Tables};
+pub use u32_tables::{U32Address, U32Decision, U32Error, U32Rule, U32Table, U32Tables};
 
 /// The number that a frame's header has for IPv4, and for IPv6.
 const ETHER_IP: u16 = 0x0800;

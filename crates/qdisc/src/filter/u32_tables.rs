@@ -39,20 +39,23 @@ pub struct U32Address {
 
 /// A rule of a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct U32Rule {
+pub struct U32Rule<A = ()> {
     /// Its number in its bucket.
     pub number: u16,
     /// What it looks at.
     pub selector: U32Selector,
     /// The table through which packets go first.
     pub link: Option<u16>,
-    /// Where packets go of which all is true: the search ends there. Without one it goes on.
+    /// Where packets go of which all is true: the search ends there. Without one it goes on, unless there
+    /// are actions.
     pub flow: Option<ClassId>,
+    /// What is done with them: of a type of the caller's.
+    pub actions: A,
     /// Who carries it out.
     pub offload: FilterOffload,
     /// Packets that were held against it.
     pub asked: u64,
-    /// Packets for which it ended the search.
+    /// Packets for which it ended the search, unless an action said otherwise.
     pub met: u64,
     /// For how many each key was as told; a key is only asked if those before it were.
     pub keys_met: Vec<u64>,
@@ -61,14 +64,23 @@ pub struct U32Rule {
 }
 
 impl U32Rule {
-    /// One that has seen no packet, and has no number yet.
+    /// One that has seen no packet, and has no number and no actions yet.
     #[must_use]
     pub fn new(selector: U32Selector, link: Option<u16>, flow: Option<ClassId>) -> Self {
         let keys_met = alloc::vec![0; selector.keys.len()];
-        let offload = FilterOffload::default();
-        Self { number: 0, selector, link, flow, offload, asked: 0, met: 0, keys_met, marks_met: 0 }
+        let (offload, actions) = (FilterOffload::default(), ());
+        Self { number: 0, selector, link, flow, actions, offload, asked: 0, met: 0, keys_met, marks_met: 0 }
     }
 
+    /// The same with actions.
+    #[must_use]
+    pub fn with_actions<A>(self, actions: A) -> U32Rule<A> {
+        let Self { number, selector, link, flow, offload, asked, met, keys_met, marks_met, .. } = self;
+        U32Rule { number, selector, link, flow, actions, offload, asked, met, keys_met, marks_met }
+    }
+}
+
+impl<A> U32Rule<A> {
     /// Whether all is as told, and counts it; `None` if the packet ends too early.
     fn ask(&mut self, search: &Search<'_>, from: u32) -> Option<bool> {
         self.asked += 1;
@@ -91,9 +103,20 @@ impl U32Rule {
     }
 }
 
+/// What becomes of the search at a rule of which all is true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum U32Decision<R> {
+    /// The rule has no class and no actions: it goes on.
+    NoEnd,
+    /// It would end here, and an action says that it goes on.
+    GoOn,
+    /// It ends.
+    End(R),
+}
+
 /// A table of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct U32Table {
+pub struct U32Table<A = ()> {
     /// Its number.
     pub id: u16,
     /// The priority whose filters are shown with it.
@@ -101,10 +124,10 @@ pub struct U32Table {
     /// Whether it is the one in which that priority begins.
     pub is_root: bool,
     /// As many as its divisor says, a power of two.
-    pub buckets: Vec<Vec<U32Rule>>,
+    pub buckets: Vec<Vec<U32Rule<A>>>,
 }
 
-impl U32Table {
+impl<A> U32Table<A> {
     /// Whether it has no rule.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -113,12 +136,12 @@ impl U32Table {
 
     /// The name of a rule of one of its buckets.
     #[must_use]
-    pub fn address(&self, bucket: usize, rule: &U32Rule) -> Option<U32Address> {
+    pub fn address(&self, bucket: usize, rule: &U32Rule<A>) -> Option<U32Address> {
         let bucket = u8::try_from(bucket).ok()?;
         Some(U32Address { table: self.id, bucket, rule: rule.number })
     }
 
-    fn rules(&self) -> impl Iterator<Item = &U32Rule> {
+    fn rules(&self) -> impl Iterator<Item = &U32Rule<A>> {
         self.buckets.iter().flatten()
     }
 }
@@ -223,17 +246,23 @@ struct Spot {
 }
 
 /// All tables of one discipline.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct U32Tables {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct U32Tables<A = ()> {
     /// The newest in front.
-    tables: Vec<U32Table>,
+    tables: Vec<U32Table<A>>,
     /// The number that was last given to a table.
     given: u16,
 }
 
-impl U32Tables {
+impl<A> Default for U32Tables<A> {
+    fn default() -> Self {
+        Self { tables: Vec::new(), given: 0 }
+    }
+}
+
+impl<A> U32Tables<A> {
     /// The tables of a priority, as they are listed: the newest first.
-    pub fn of(&self, prio: u16) -> impl Iterator<Item = &U32Table> {
+    pub fn of(&self, prio: u16) -> impl Iterator<Item = &U32Table<A>> {
         self.tables.iter().filter(move |table| table.prio == prio)
     }
 
@@ -249,7 +278,7 @@ impl U32Tables {
     }
 
     fn insert(&mut self, id: u16, prio: u16, is_root: bool, divisor: u16) {
-        let buckets = alloc::vec![Vec::new(); usize::from(divisor)];
+        let buckets = (0..divisor).map(|_| Vec::new()).collect();
         self.tables.insert(0, U32Table { id, prio, is_root, buckets });
     }
 
@@ -313,7 +342,7 @@ impl U32Tables {
         prio: u16,
         place: Option<U32Address>,
         handle: Option<U32Address>,
-        mut rule: U32Rule,
+        mut rule: U32Rule<A>,
     ) -> Result<U32Address, U32Error> {
         let root = U32Address { table: ROOT, ..U32Address::default() };
         let place = place.unwrap_or(root);
@@ -352,7 +381,8 @@ impl U32Tables {
         }
     }
 
-    /// Changes where a rule sends packets; what it looks at stays, as in the kernel.
+    /// Changes where a rule sends packets, and what is done with them; what it looks at stays, as in the
+    /// kernel.
     ///
     /// # Errors
     /// [`U32Error`], if there is no such rule, or no table that it could link to.
@@ -361,16 +391,19 @@ impl U32Tables {
         prio: u16,
         address: U32Address,
         link: Option<u16>,
-        flow: Option<ClassId>,
+        (flow, actions): (Option<ClassId>, Option<A>),
     ) -> Result<(), U32Error> {
         self.may_link(link)?;
         let rule = self.rule_mut(prio, address)?;
         rule.link = link.or(rule.link);
         rule.flow = flow.or(rule.flow);
+        if let Some(actions) = actions {
+            rule.actions = actions;
+        }
         Ok(())
     }
 
-    fn rule_mut(&mut self, prio: u16, address: U32Address) -> Result<&mut U32Rule, U32Error> {
+    fn rule_mut(&mut self, prio: u16, address: U32Address) -> Result<&mut U32Rule<A>, U32Error> {
         let at = self.find(self.resolved(prio, address.table))?;
         let bucket = self.tables[at].buckets.get_mut(usize::from(address.bucket));
         let rule = bucket.and_then(|rules| rules.iter_mut().find(|rule| rule.number == address.rule));
@@ -424,17 +457,29 @@ impl U32Tables {
         self.tables.iter().flat_map(U32Table::rules).any(|rule| rule.flow == Some(class))
     }
 
-    /// Where the rules of a priority send a packet, if they know it.
+    /// Sends a packet through the rules of a priority. Of each of which all is true, `decide` is asked with
+    /// its class and its actions; the answer is that of the first one that ends the search.
     ///
     /// Cost: each rule once that the packet meets, each of its words checked; at most 8 tables deep.
-    pub fn search(&mut self, prio: u16, network: &[u8], mark: u32) -> Option<ClassId> {
+    pub fn search_with<R>(
+        &mut self,
+        prio: u16,
+        (network, mark): (&[u8], u32),
+        mut decide: impl FnMut(Option<ClassId>, &A) -> U32Decision<R>,
+    ) -> Option<R> {
         let root = self.tables.iter().position(|table| table.is_root && table.prio == prio)?;
         let spot = Spot { table: root, bucket: 0, from: 0 };
-        self.pass(spot, &mut Search { network, mark, next: 0 }, 0)?
+        self.pass(spot, &mut Search { network, mark, next: 0 }, 0, &mut decide)?
     }
 
     /// Sends a packet through a bucket. `None`: it ended too early, and is for no rule.
-    fn pass(&mut self, spot: Spot, search: &mut Search<'_>, depth: usize) -> Option<Option<ClassId>> {
+    fn pass<R>(
+        &mut self,
+        spot: Spot,
+        search: &mut Search<'_>,
+        depth: usize,
+        decide: &mut impl FnMut(Option<ClassId>, &A) -> U32Decision<R>,
+    ) -> Option<Option<R>> {
         let Spot { table, bucket, from } = spot;
         for at in 0..self.tables[table].buckets[bucket].len() {
             let rule = &mut self.tables[table].buckets[bucket][at];
@@ -454,18 +499,27 @@ impl U32Tables {
                 };
                 let below = Spot { table: below, bucket: chosen, from: search.stride(offset, from)? };
                 if (below.from as usize) < search.network.len()
-                    && let Some(flow) = self.pass(below, search, depth + 1)?
+                    && let Some(answer) = self.pass(below, search, depth + 1, decide)?
                 {
-                    return Some(Some(flow));
+                    return Some(Some(answer));
                 }
             }
             let rule = &mut self.tables[table].buckets[bucket][at];
-            if let Some(flow) = rule.flow {
-                rule.met += 1;
-                return Some(Some(flow));
+            let decision = decide(rule.flow, &rule.actions);
+            rule.met += u64::from(!matches!(decision, U32Decision::NoEnd));
+            if let U32Decision::End(answer) = decision {
+                return Some(Some(answer));
             }
         }
         Some(None)
+    }
+}
+
+impl U32Tables {
+    /// Where the rules of a priority send a packet, if they know it: the first that has a class does. Cost:
+    /// as [`search_with`](Self::search_with).
+    pub fn search(&mut self, prio: u16, network: &[u8], mark: u32) -> Option<ClassId> {
+        self.search_with(prio, (network, mark), |flow, ()| flow.map_or(U32Decision::NoEnd, U32Decision::End))
     }
 }
 

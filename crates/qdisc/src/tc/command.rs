@@ -145,8 +145,11 @@ impl fmt::Display for Estimation {
 impl fmt::Display for QdiscCommand {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         write!(out, "qdisc {} dev {}", self.verb.name(), self.device)?;
-        behind_blank(self.place.as_ref(), out)?;
-        write_id("handle", self.handle, out)?;
+        // These name their place and their handle themselves.
+        if !matches!(self.options, Some(QdiscOptions::Ingress(_) | QdiscOptions::Clsact(_))) {
+            behind_blank(self.place.as_ref(), out)?;
+            write_id("handle", self.handle, out)?;
+        }
         behind_blank(self.est.as_ref(), out)?;
         behind_blank(self.options.as_ref(), out)
     }

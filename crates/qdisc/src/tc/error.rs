@@ -108,9 +108,16 @@ impl TcError {
     pub fn exit_code(&self) -> u8 {
         let is_head = |name: &str| {
             matches!(name, "dev" | "root" | "parent" | "handle" | "classid" | "est" | "protocol" | "prio")
+                || matches!(name, "ingress" | "egress" | "clsact")
         };
         match &self.0.problem {
-            TcProblem::MissingValue(_) => 255,
+            TcProblem::MissingValue(_) | TcProblem::Unknown("action") => 255,
+            // `tc` stops there at once, and behind all other options of filters when it has read the rest.
+            TcProblem::Malformed(_) | TcProblem::OutOfRange { .. } | TcProblem::Twice(_)
+                if self.is_behind("police") =>
+            {
+                255
+            }
             TcProblem::Unknown(role) | TcProblem::Ambiguous(role) => match *role {
                 "object" | "command" | "flag" | "word for filter show" => 255,
                 "kind of qdisc" | "kind of class" | "kind of filter" => 2,
@@ -134,6 +141,11 @@ impl TcError {
             TcProblem::Excludes { option, other } if is_head(option) && is_head(other) => 255,
             _ => 1,
         }
+    }
+
+    /// Whether a word is before the one that is meant.
+    fn is_behind(&self, word: &str) -> bool {
+        self.0.line[..self.0.word.start].split_whitespace().any(|before| before == word)
     }
 
     /// The line as it can be shown, and the marks below it.

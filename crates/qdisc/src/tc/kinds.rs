@@ -1,5 +1,6 @@
 //! All kinds of disciplines, and of classes, by name: the list that a new kind is added to.
 
+use super::clsact::{ClsactOptions, IngressOptions};
 use super::error::{TcError, TcProblem};
 use super::mq::MqOptions;
 use super::table::{Demand, OptionTable, take};
@@ -69,6 +70,10 @@ kinds! {
         Drr(DrrOptions),
         /// Strict bands, and bands that share.
         Ets(EtsOptions),
+        /// Filters of packets that come in.
+        Ingress(IngressOptions),
+        /// Filters of packets that come in, and of those that are sent.
+        Clsact(ClsactOptions),
     }
     classes {
         /// Of a hierarchy of token buckets.

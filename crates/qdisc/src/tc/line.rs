@@ -4,6 +4,7 @@
 //! `handle` and `classid` not. Deviation: flags that only matter to `show` are taken and forgotten elsewhere;
 //! `link`, of which `tc` has an `l`, does not exist.
 
+use super::clsact::{CLSACT, CLSACT_EGRESS, CLSACT_INGRESS};
 use super::command::{ClassCommand, Command, Estimation, QdiscCommand, ShowCommand, TcObject};
 use super::error::{TcError, TcProblem};
 use super::filter::{CLASSIFIERS, Classifier, FilterCommand, FilterHandle, Protocol};
@@ -55,9 +56,17 @@ const FILTER_HEAD: &[OptionName] = &[
     ("preference", "prio"),
     ("handle", "filter handle"),
     ("chain", "chain"),
+    ("ingress", "ingress"),
+    ("egress", "egress"),
 ];
 /// The same for `show`.
-const QDISC_SHOW: &[OptionName] = &[("root", "root"), ("parent", "parent"), ("handle", "handle")];
+const QDISC_SHOW: &[OptionName] = &[
+    ("root", "root"),
+    ("parent", "parent"),
+    ("handle", "handle"),
+    ("ingress", "clsact"),
+    ("clsact", "clsact"),
+];
 const CLASS_SHOW: &[OptionName] = &[("root", "root"), ("parent", "parent"), ("classid", "classid")];
 const FILTER_SHOW: &[OptionName] = &[
     ("root", "root"),
@@ -70,6 +79,8 @@ const FILTER_SHOW: &[OptionName] = &[
     // It says nothing, as to `tc`.
     ("handle", "filter handle"),
     ("chain", "chain"),
+    ("ingress", "ingress"),
+    ("egress", "egress"),
 ];
 
 /// Reads one line, with or without `tc` or `quietcore tc` before it.
@@ -153,6 +164,9 @@ impl Head {
                 self.device = Some(take_device(words)?);
             }
             "root" | "parent" => self.take_place(name == "root", words)?,
+            "ingress" => self.take_named_place("ingress", CLSACT_INGRESS, words)?,
+            "egress" => self.take_named_place("egress", CLSACT_EGRESS, words)?,
+            "clsact" => self.take_named_place("clsact", CLSACT, words)?,
             "handle" => {
                 words.first_time(self.id.as_ref(), "handle")?;
                 self.id = Some(words.scalar::<QdiscHandle>("handle")?.0);
@@ -208,6 +222,24 @@ impl Head {
         Ok(())
     }
 
+    /// A place that has a word of its own, which was just taken.
+    fn take_named_place(
+        &mut self,
+        option: &'static str,
+        place: ClassId,
+        words: &LineWords<'_>,
+    ) -> Result<(), TcError> {
+        let other = match self.place {
+            None => {
+                self.place = Some(TcParent::Parent(place));
+                return Ok(());
+            }
+            Some(TcParent::Root) => "root",
+            Some(TcParent::Parent(_)) => "parent",
+        };
+        Err(words.here(TcProblem::Excludes { option, other }, &[]))
+    }
+
     /// Complains unless these are there.
     fn demand(
         &self,
@@ -223,7 +255,7 @@ impl Head {
 }
 
 /// Interface names of Linux: at most 15 bytes, no `/` or `:`, not `.` or `..`.
-fn take_device(words: &mut LineWords<'_>) -> Result<String, TcError> {
+pub(super) fn take_device(words: &mut LineWords<'_>) -> Result<String, TcError> {
     let name = words.value("dev", &["the name of a device"])?;
     if name.len() > 15 || name.contains(['/', ':']) || matches!(name, "." | "..") {
         let form = "the name of a device: at most 15 bytes, without / and :";
@@ -260,10 +292,6 @@ fn take_body<T>(
         if let Some(options) = kind(word, &head, words) {
             return Ok((head, Some(options?)));
         }
-        if matches!(word, "ingress" | "clsact") {
-            let why = "only what leaves a device is queued";
-            return Err(words.here(TcProblem::NotSupported(why), &[]));
-        }
         let others: Vec<&'static str> = names.iter().map(|(name, _)| *name).collect();
         return Err(words.here(TcProblem::Unknown(role), &[kinds, &["dev"], &others].concat()));
     }
@@ -292,13 +320,37 @@ fn verb_named(name: &str) -> Option<TcVerb> {
     }
 }
 
+/// Sees to it that `ingress` and `clsact` name their place alone; a handle behind the first says nothing.
+fn take_beside(word: &str, head: &Head, words: &mut LineWords<'_>) -> Result<Option<QdiscOptions>, TcError> {
+    let option = match word {
+        "ingress" => "ingress",
+        "clsact" => "clsact",
+        _ => return Ok(None),
+    };
+    if let Some(place) = head.place {
+        let other = if place == TcParent::Root { "root" } else { "parent" };
+        return Err(words.here(TcProblem::Excludes { option, other }, &[]));
+    }
+    while word == "ingress" && words.take_if("handle") {
+        words.value("handle", &["a handle, which is ffff:"])?;
+    }
+    Ok(None)
+}
+
 fn parse_qdisc(words: &mut LineWords<'_>, flags: Flags) -> Result<Command, TcError> {
     let Some(verb) = verb_named(take_verb(words, VERBS)?) else {
         return parse_show(words, flags, TcObject::Qdisc);
     };
     let demand = demand_of(verb);
-    let kind = |word: &str, _: &Head, words: &mut LineWords<'_>| QdiscOptions::take(word, words, demand);
-    let (head, options) = take_body(words, QDISC_HEAD, "kind of qdisc", kind, QDISC_KINDS)?;
+    let kind = |word: &str, head: &Head, words: &mut LineWords<'_>| {
+        let is_beside = take_beside(word, head, words);
+        is_beside.transpose().or_else(|| QdiscOptions::take(word, words, demand))
+    };
+    let (mut head, options) = take_body(words, QDISC_HEAD, "kind of qdisc", kind, QDISC_KINDS)?;
+    if matches!(options, Some(QdiscOptions::Ingress(_) | QdiscOptions::Clsact(_))) {
+        head.place = Some(TcParent::Parent(CLSACT));
+        head.id = Some(ClassId::new(CLSACT.major(), 0));
+    }
     let placed = (head.place.is_some(), "`root` or `parent`");
     let named = (head.place.is_some() || head.id.is_some(), "`root`, `parent` or `handle`");
     let kind = (options.is_some(), A_KIND);

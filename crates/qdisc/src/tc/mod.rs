@@ -16,11 +16,13 @@
 //! assert_eq!(netem.limit, None, "nothing was typed");
 //! ```
 //!
-//! Deliberately absent: quotes, variables and loops of a shell; `ingress`; everything that asks a device.
+//! Deliberately absent: quotes, variables and loops of a shell; everything that asks a device.
 //! Source: iproute2's manual, tc(8) and the page of each kind, by behaviour; deviations are told in each
 //! file.
 
+mod action;
 pub(crate) mod burst;
+mod clsact;
 mod command;
 pub(crate) mod error;
 mod filter;
@@ -67,12 +69,17 @@ pub use crate::red::typed::MarkProbability;
 pub use crate::refusal::TcRefusal;
 pub use crate::sfq::tc::{SfqHardDrop, SfqHeadDrop, SfqMarks, SfqOptions};
 pub use crate::tbf::tc::TbfOptions;
+pub use action::{
+    ActionUse, FilterAction, FilterActions, GactOptions, MirredDirection, MirredKind, MirredOptions,
+    PoliceOptions, describe_actions,
+};
 pub use burst::Burst;
+pub use clsact::{CLSACT, CLSACT_EGRESS, CLSACT_INGRESS, ClsactOptions, IngressOptions};
 pub use command::{ClassCommand, Command, Estimation, QdiscCommand, ShowCommand, TcObject};
 pub use error::{TcError, TcProblem};
 pub use filter::{
-    BasicOptions, Classifier, FilterCommand, FilterHandle, FilterOffload, FlowerOptions, FwOptions, Protocol,
-    U32Options, describe_basic, describe_flower, describe_fw, describe_match_all,
+    BasicOptions, Classifier, FilterCommand, FilterHandle, FilterOffload, FlowerOptions, FwOptions,
+    MatchAllOptions, Protocol, U32Options, describe_basic, describe_flower, describe_fw, describe_match_all,
 };
 pub use json::{JsonLayout, JsonWriter, TcJson};
 pub use kinds::{ClassOptions, QdiscOptions};

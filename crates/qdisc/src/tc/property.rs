@@ -159,6 +159,8 @@ enum Property {
     Object { name: &'static str, members: TcProperties },
     /// A list in JSON; in text each value in its own template.
     List { name: &'static str, template: &'static str, values: Vec<TcValue> },
+    /// A list of objects in JSON; in text one behind the other.
+    Objects { name: &'static str, all: Vec<TcProperties> },
     /// With `-d` only, or without it.
     Details { details: bool, shown: TcProperties },
     /// With `-s` only.
@@ -228,6 +230,11 @@ impl TcProperties {
         self.0.push(Property::List { name, template, values });
     }
 
+    /// Objects that are a list in JSON; in text they stand one behind the other.
+    pub fn objects(&mut self, name: &'static str, all: Vec<Self>) {
+        self.0.push(Property::Objects { name, all });
+    }
+
     /// What is there with `-d`, and what is without.
     pub fn details_or(&mut self, with: impl FnOnce(&mut Self), without: impl FnOnce(&mut Self)) {
         self.0.push(Property::Details { details: true, shown: Self::of(with) });
@@ -294,6 +301,7 @@ impl TcProperties {
                 }
                 Property::Text(text) => out.push_str(text),
                 Property::Object { members, .. } => members.put_text(style, out),
+                Property::Objects { all, .. } => all.iter().for_each(|one| one.put_text(style, out)),
                 Property::List { template, values, .. } => {
                     values.iter().for_each(|value| value.put(template, style, out));
                 }
@@ -326,6 +334,17 @@ impl TcProperties {
                     json.begin_object();
                     members.put_members(style, json);
                     json.end_object();
+                }
+                Property::Objects { name, all } => {
+                    json.name(name);
+                    json.begin_list();
+                    for one in all {
+                        json.next();
+                        json.begin_object();
+                        one.put_members(style, json);
+                        json.end_object();
+                    }
+                    json.end_list();
                 }
                 Property::List { name, values, .. } => {
                     json.name(name);

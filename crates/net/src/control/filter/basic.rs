@@ -1,16 +1,25 @@
 //! `basic`: the filters of one priority. The newest is asked first. Source: Linux net/sched/cls_basic.c, by
 //! behaviour.
 
+use super::super::action::{ActionChain, Asked};
 use super::error::TcFilterError;
 use super::outcome::{Outcome, ShownFilter, number};
+use quietcore_live::Nanos;
 use quietcore_qdisc::filter::are_met;
 use quietcore_qdisc::tc::{BasicOptions, FilterHandle, describe_basic};
 use quietcore_qdisc::{ClassId, Packet};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::control) struct Basics {
-    /// With their handles, the newest first.
-    filters: Vec<(u32, BasicOptions)>,
+    /// The newest first.
+    filters: Vec<Basic>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Basic {
+    handle: u32,
+    options: BasicOptions,
+    actions: ActionChain,
 }
 
 /// The lowest number from 1 on that none has.
@@ -22,6 +31,7 @@ impl Basics {
     pub(super) fn add(
         &mut self,
         options: &BasicOptions,
+        actions: &ActionChain,
         handle: Option<FilterHandle>,
     ) -> Result<(), TcFilterError> {
         if *options == BasicOptions::default() {
@@ -30,12 +40,12 @@ impl Basics {
         let free = || free_handle(|handle| self.place(handle).is_some());
         let handle = number(handle).filter(|handle| *handle != 0).or_else(free);
         let handle = handle.ok_or(TcFilterError::NoPriorityLeft)?;
-        self.filters.insert(0, (handle, options.clone()));
+        self.filters.insert(0, Basic { handle, options: options.clone(), actions: actions.clone() });
         Ok(())
     }
 
     fn place(&self, handle: u32) -> Option<usize> {
-        self.filters.iter().position(|(known, _)| *known == handle)
+        self.filters.iter().position(|basic| basic.handle == handle)
     }
 
     fn place_of(&self, handle: FilterHandle) -> Option<usize> {
@@ -46,11 +56,12 @@ impl Basics {
         self.place_of(handle).is_some()
     }
 
-    /// The class stays, if none is named; what it decides by does not.
-    pub(super) fn change(&mut self, options: &BasicOptions, handle: FilterHandle) {
+    /// The class stays, if none is named; what it decides by and its actions do not.
+    pub(super) fn change(&mut self, options: &BasicOptions, actions: &ActionChain, handle: FilterHandle) {
         if let Some(place) = self.place_of(handle) {
-            let before = &mut self.filters[place].1;
+            let Basic { options: before, actions: acted, .. } = &mut self.filters[place];
             *before = BasicOptions { flow: options.flow.or(before.flow), ..options.clone() };
+            *acted = actions.clone();
         }
     }
 
@@ -61,20 +72,21 @@ impl Basics {
         Ok(self.filters.is_empty())
     }
 
-    pub(super) fn ask(&self, packet: &impl Packet) -> Outcome {
-        let found = self.filters.iter().find(|(_, options)| are_met(&options.matches, packet));
-        found.map_or(Outcome::Next, |(_, options)| Outcome::For(options.flow.unwrap_or(ClassId(0))))
+    pub(super) fn ask(&self, packet: &impl Packet, asked: &mut Asked) -> Outcome {
+        let mut met = self.filters.iter().filter(|basic| are_met(&basic.options.matches, packet));
+        let said = met.find_map(|basic| Outcome::or_next(basic.options.flow, &basic.actions, asked));
+        said.unwrap_or(Outcome::Next)
     }
 
     pub(super) fn sends_to(&self, class: ClassId) -> bool {
-        self.filters.iter().any(|(_, options)| options.flow == Some(class))
+        self.filters.iter().any(|basic| basic.options.flow == Some(class))
     }
 
-    pub(super) fn shown(&self) -> Vec<ShownFilter> {
-        let shown = |(handle, options): &(u32, BasicOptions)| ShownFilter {
-            handle: Some(FilterHandle::Number(*handle)),
-            flow: options.flow,
-            options: describe_basic(*handle, options),
+    pub(super) fn shown(&self, now: Nanos) -> Vec<ShownFilter> {
+        let shown = |Basic { handle, options, actions }: &Basic| {
+            let mut shown = describe_basic(*handle, options);
+            actions.describe(now, &mut shown);
+            ShownFilter { handle: Some(FilterHandle::Number(*handle)), flow: options.flow, options: shown }
         };
         self.filters.iter().map(shown).collect()
     }

@@ -1,13 +1,15 @@
 //! What filters of one priority decide by.
 
+use super::super::action::{ActionChain, Asked};
 use super::basic::Basics;
 use super::error::TcFilterError;
 use super::flower::Flowers;
 use super::marks::Marks;
 use super::outcome::{Outcome, ShownFilter, number};
-use quietcore_qdisc::filter::{U32Rule, U32Tables};
+use quietcore_live::Nanos;
+use quietcore_qdisc::filter::{U32Decision, U32Rule, U32Tables};
 use quietcore_qdisc::tc::{
-    Classifier, FilterHandle, FilterOffload, Protocol, U32Options, describe_match_all,
+    Classifier, FilterHandle, FilterOffload, MatchAllOptions, Protocol, U32Options, describe_match_all,
 };
 use quietcore_qdisc::{ClassId, Packet};
 
@@ -29,8 +31,16 @@ pub(in crate::control) struct MatchAll {
     handle: u32,
     flow: Option<ClassId>,
     offload: FilterOffload,
+    actions: ActionChain,
     /// Packets that it saw.
     asked: u64,
+}
+
+/// What a line says of a filter: what it looks at, and what its actions are.
+#[derive(Clone, Copy)]
+pub(super) struct ToldFilter<'a> {
+    pub(super) classifier: &'a Classifier,
+    pub(super) actions: &'a ActionChain,
 }
 
 impl FilterBody {
@@ -45,18 +55,28 @@ impl FilterBody {
     }
 
     /// What it says of a packet of its protocol.
-    pub(super) fn ask(&mut self, packet: &impl Packet, prio: u16, tables: &mut U32Tables) -> Outcome {
+    pub(super) fn ask(
+        &mut self,
+        packet: &impl Packet,
+        asked: &mut Asked,
+        prio: u16,
+        tables: &mut U32Tables<ActionChain>,
+    ) -> Outcome {
         match self {
-            Self::U32 => tables.search(prio, packet.network_bytes(), packet.mark()).into(),
+            Self::U32 => {
+                let of = (packet.network_bytes(), packet.mark());
+                let said = tables.search_with(prio, of, |flow, actions| decision(flow, actions, asked));
+                said.unwrap_or(Outcome::Next)
+            }
             Self::MatchAll(None) => Outcome::Next,
             Self::MatchAll(Some(all)) if all.offload == FilterOffload::SkipSoftware => Outcome::Next,
             Self::MatchAll(Some(all)) => {
                 all.asked += 1;
-                Outcome::For(all.flow.unwrap_or(ClassId(0)))
+                Outcome::of(all.flow, &all.actions, asked)
             }
-            Self::Fw(marks) => marks.ask(packet),
-            Self::Flower(flowers) => flowers.ask(packet),
-            Self::Basic(basics) => basics.ask(packet),
+            Self::Fw(marks) => marks.ask(packet, asked),
+            Self::Flower(flowers) => flowers.ask(packet, asked),
+            Self::Basic(basics) => basics.ask(packet, asked),
         }
     }
 
@@ -75,14 +95,14 @@ impl FilterBody {
     pub(super) fn empty(
         classifier: &Classifier,
         prio: u16,
-        tables: &mut U32Tables,
+        tables: &mut U32Tables<ActionChain>,
     ) -> Result<Self, TcFilterError> {
         Ok(match classifier {
             Classifier::U32(_) => {
                 tables.add_root(prio)?;
                 Self::U32
             }
-            Classifier::MatchAll { .. } => Self::MatchAll(None),
+            Classifier::MatchAll(_) => Self::MatchAll(None),
             Classifier::Fw(_) => Self::Fw(Marks::default()),
             Classifier::Flower(_) => Self::Flower(Flowers::default()),
             Classifier::Basic(_) => Self::Basic(Basics::default()),
@@ -93,20 +113,23 @@ impl FilterBody {
     /// Puts one more filter into the priority; its kind is right.
     pub(super) fn add(
         &mut self,
-        classifier: &Classifier,
+        ToldFilter { classifier, actions }: ToldFilter<'_>,
         handle: Option<FilterHandle>,
         prio: u16,
-        tables: &mut U32Tables,
+        tables: &mut U32Tables<ActionChain>,
     ) -> Result<(), TcFilterError> {
         match (self, classifier) {
-            (Self::U32, Classifier::U32(options)) => add_u32(options, handle, prio, tables),
-            (Self::Fw(marks), Classifier::Fw(options)) => marks.add(options, handle),
-            (Self::Flower(flowers), Classifier::Flower(options)) => flowers.add(options, handle),
-            (Self::Basic(basics), Classifier::Basic(options)) => basics.add(options, handle),
-            (Self::MatchAll(all @ None), Classifier::MatchAll { flow, offload }) => {
+            (Self::U32, Classifier::U32(options)) => add_u32((options, actions), handle, prio, tables),
+            (Self::Fw(marks), Classifier::Fw(options)) => marks.add(options, actions, handle),
+            (Self::Flower(flowers), Classifier::Flower(options)) => flowers.add(options, actions, handle),
+            (Self::Basic(basics), Classifier::Basic(options)) => basics.add(options, actions, handle),
+            (Self::MatchAll(all @ None), Classifier::MatchAll(options)) => {
+                let MatchAllOptions { flow, offload, .. } = *options;
                 let handle = number(handle).filter(|handle| *handle != 0).unwrap_or(1);
-                let flow = Some(flow.ok_or(TcFilterError::NoClass)?);
-                *all = Some(MatchAll { handle, flow, offload: *offload, asked: 0 });
+                if flow.is_none() && actions.is_empty() {
+                    return Err(TcFilterError::NoClass);
+                }
+                *all = Some(MatchAll { handle, flow, offload, actions: actions.clone(), asked: 0 });
                 Ok(())
             }
             (body, _) => Err(TcFilterError::OnlyOne(body.kind())),
@@ -114,7 +137,7 @@ impl FilterBody {
     }
 
     /// Whether it has a filter of that handle.
-    pub(super) fn holds(&self, handle: FilterHandle, prio: u16, tables: &U32Tables) -> bool {
+    pub(super) fn holds(&self, handle: FilterHandle, prio: u16, tables: &U32Tables<ActionChain>) -> bool {
         match (self, handle) {
             (Self::U32, FilterHandle::Rule(address)) => tables.holds(prio, address),
             (Self::MatchAll(Some(all)), FilterHandle::Number(number)) => all.handle == number,
@@ -128,10 +151,10 @@ impl FilterBody {
     /// Changes the filter of that handle, which is there.
     pub(super) fn change(
         &mut self,
-        classifier: &Classifier,
+        ToldFilter { classifier, actions }: ToldFilter<'_>,
         handle: FilterHandle,
         prio: u16,
-        tables: &mut U32Tables,
+        tables: &mut U32Tables<ActionChain>,
     ) -> Result<(), TcFilterError> {
         match (self, classifier, handle) {
             (Self::U32, Classifier::U32(options), FilterHandle::Rule(address)) => {
@@ -139,15 +162,17 @@ impl FilterBody {
                     return Err(TcFilterError::TableIsNoRule(address));
                 }
                 let link = options.link.map(|link| link.table);
-                Ok(tables.change_rule(prio, address, link, options.flow)?)
+                Ok(tables.change_rule(prio, address, link, (options.flow, Some(actions.clone())))?)
             }
             (Self::Fw(marks), Classifier::Fw(options), handle) => {
-                marks.change(options, handle);
+                marks.change(options, actions, handle);
                 Ok(())
             }
-            (Self::Flower(flowers), Classifier::Flower(options), handle) => flowers.change(options, handle),
+            (Self::Flower(flowers), Classifier::Flower(options), handle) => {
+                flowers.change(options, actions, handle)
+            }
             (Self::Basic(basics), Classifier::Basic(options), handle) => {
-                basics.change(options, handle);
+                basics.change(options, actions, handle);
                 Ok(())
             }
             (body, ..) => Err(TcFilterError::OnlyOne(body.kind())),
@@ -159,7 +184,7 @@ impl FilterBody {
         &mut self,
         handle: FilterHandle,
         prio: u16,
-        tables: &mut U32Tables,
+        tables: &mut U32Tables<ActionChain>,
     ) -> Result<bool, TcFilterError> {
         match (self, handle) {
             (Self::U32, FilterHandle::Rule(address)) if tables.holds(prio, address) => {
@@ -179,34 +204,47 @@ impl FilterBody {
         &self,
         protocol: Protocol,
         prio: u16,
-        tables: &U32Tables,
+        tables: &U32Tables<ActionChain>,
+        now: Nanos,
     ) -> Vec<ShownFilter> {
         match self {
-            Self::U32 => shown_tables(protocol, prio, tables),
-            Self::Fw(marks) => marks.shown(),
-            Self::Flower(flowers) => flowers.shown(protocol),
-            Self::Basic(basics) => basics.shown(),
+            Self::U32 => shown_tables(protocol, prio, tables, now),
+            Self::Fw(marks) => marks.shown(now),
+            Self::Flower(flowers) => flowers.shown(protocol, now),
+            Self::Basic(basics) => basics.shown(now),
             Self::MatchAll(None) => Vec::new(),
-            Self::MatchAll(Some(MatchAll { handle, flow, offload, asked })) => vec![ShownFilter {
-                handle: Some(FilterHandle::Number(*handle)),
-                flow: *flow,
-                options: describe_match_all(*handle, *flow, *offload, *asked),
-            }],
+            Self::MatchAll(Some(MatchAll { handle, flow, offload, actions, asked })) => {
+                let mut options = describe_match_all(*handle, *flow, *offload, *asked);
+                actions.describe(now, &mut options);
+                vec![ShownFilter { handle: Some(FilterHandle::Number(*handle)), flow: *flow, options }]
+            }
         }
     }
 }
 
-fn shown_tables(protocol: Protocol, prio: u16, tables: &U32Tables) -> Vec<ShownFilter> {
+/// What a rule of which all is true says of a packet.
+fn decision(flow: Option<ClassId>, actions: &ActionChain, asked: &mut Asked) -> U32Decision<Outcome> {
+    if flow.is_none() && actions.is_empty() {
+        return U32Decision::NoEnd;
+    }
+    Outcome::or_next(flow, actions, asked).map_or(U32Decision::GoOn, U32Decision::End)
+}
+
+fn shown_tables(
+    protocol: Protocol,
+    prio: u16,
+    tables: &U32Tables<ActionChain>,
+    now: Nanos,
+) -> Vec<ShownFilter> {
     let mut shown = Vec::new();
     for table in tables.of(prio) {
         shown.push(ShownFilter { handle: None, flow: None, options: table.describe() });
         for (bucket, rules) in table.buckets.iter().enumerate() {
             for rule in rules {
-                shown.push(ShownFilter {
-                    handle: table.address(bucket, rule).map(FilterHandle::Rule),
-                    flow: rule.flow,
-                    options: table.describe_rule(bucket, rule, protocol),
-                });
+                let mut options = table.describe_rule(bucket, rule, !rule.actions.is_empty(), protocol);
+                rule.actions.describe(now, &mut options);
+                let handle = table.address(bucket, rule).map(FilterHandle::Rule);
+                shown.push(ShownFilter { handle, flow: rule.flow, options });
             }
         }
     }
@@ -215,10 +253,10 @@ fn shown_tables(protocol: Protocol, prio: u16, tables: &U32Tables) -> Vec<ShownF
 
 /// Makes a table or a rule; neither if the line says nothing.
 fn add_u32(
-    options: &U32Options,
+    (options, actions): (&U32Options, &ActionChain),
     handle: Option<FilterHandle>,
     prio: u16,
-    tables: &mut U32Tables,
+    tables: &mut U32Tables<ActionChain>,
 ) -> Result<(), TcFilterError> {
     let mut address = match handle {
         Some(FilterHandle::Rule(address)) => Some(address),
@@ -244,6 +282,6 @@ fn add_u32(
     let link = options.link.map(|link| link.table);
     let mut rule = U32Rule::new(selector.clone(), link, options.flow);
     rule.offload = options.offload;
-    tables.add_rule(prio, options.table, address, rule)?;
+    tables.add_rule(prio, options.table, address, rule.with_actions(actions.clone()))?;
     Ok(())
 }

@@ -3,7 +3,8 @@
 //! A line names a priority and may name a handle in it. `add` wants the handle to be free, `change` to be
 //! taken, `replace` changes or makes. Source: Linux 6.12 net/sched/cls_api.c, by behaviour.
 
-use super::body::FilterBody;
+use super::super::action::ActionChain;
+use super::body::{FilterBody, ToldFilter};
 use super::error::TcFilterError;
 use super::{FilterBlock, FilterPriority};
 use quietcore_qdisc::filter::U32Tables;
@@ -22,10 +23,12 @@ pub(in crate::control) struct FilterOrder<'a> {
     prio: Option<u16>,
     handle: Option<FilterHandle>,
     classifier: Option<&'a Classifier>,
+    /// What the classifier's actions are.
+    actions: ActionChain,
 }
 
 impl<'a> FilterOrder<'a> {
-    pub(in crate::control) fn new(command: &'a FilterCommand) -> Self {
+    pub(in crate::control) fn new(command: &'a FilterCommand, actions: ActionChain) -> Self {
         let FilterCommand { verb, protocol, prio, handle, classifier, .. } = command;
         Self {
             verb: *verb,
@@ -33,7 +36,13 @@ impl<'a> FilterOrder<'a> {
             prio: prio.filter(|prio| *prio != 0),
             handle: *handle,
             classifier: classifier.as_ref(),
+            actions,
         }
+    }
+
+    /// Whether a filter is there afterwards.
+    pub(in crate::control) fn adds(&self) -> bool {
+        self.verb != TcVerb::Delete
     }
 
     pub(super) fn carry_out(&self, block: &mut FilterBlock) -> Result<(), TcFilterError> {
@@ -102,13 +111,14 @@ impl<'a> FilterOrder<'a> {
         classifier: &Classifier,
         prio: u16,
         body: &mut FilterBody,
-        tables: &mut U32Tables,
+        tables: &mut U32Tables<ActionChain>,
     ) -> Result<(), TcFilterError> {
+        let told = ToldFilter { classifier, actions: &self.actions };
         match self.handle.filter(|handle| body.holds(*handle, prio, tables)) {
             Some(handle) if self.verb == TcVerb::Add => Err(TcFilterError::FilterExists(handle)),
-            Some(handle) => body.change(classifier, handle, prio, tables),
+            Some(handle) => body.change(told, handle, prio, tables),
             None if self.verb == TcVerb::Change => Err(TcFilterError::NothingToChange),
-            None => body.add(classifier, self.handle, prio, tables),
+            None => body.add(told, self.handle, prio, tables),
         }
     }
 

@@ -3,8 +3,10 @@
 //! All have one mask. Without any, a mark is itself the class. They are listed as the kernel lists them: by
 //! 256 buckets, in each the newest first. Source: Linux net/sched/cls_fw.c, by behaviour.
 
+use super::super::action::{ActionChain, Asked};
 use super::error::TcFilterError;
 use super::outcome::{Outcome, ShownFilter};
+use quietcore_live::Nanos;
 use quietcore_qdisc::tc::{FilterHandle, FwOptions, describe_fw};
 use quietcore_qdisc::{ClassId, Packet};
 
@@ -12,7 +14,15 @@ use quietcore_qdisc::{ClassId, Packet};
 pub(in crate::control) struct Marks {
     mask: u32,
     /// As they are listed.
-    filters: Vec<(u32, Option<ClassId>)>,
+    filters: Vec<Marked>,
+}
+
+/// What becomes of packets of a mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Marked {
+    mark: u32,
+    flow: Option<ClassId>,
+    actions: ActionChain,
 }
 
 /// The bucket of a mark.
@@ -26,6 +36,7 @@ impl Marks {
     pub(super) fn add(
         &mut self,
         options: &FwOptions,
+        actions: &ActionChain,
         handle: Option<FilterHandle>,
     ) -> Result<(), TcFilterError> {
         if handle.is_none() && *options == FwOptions::default() {
@@ -41,24 +52,27 @@ impl Marks {
             return Err(TcFilterError::OtherMask(self.mask));
         }
         self.mask = mask;
-        let place = self.filters.partition_point(|(mark, _)| bucket(*mark) < bucket(value));
-        self.filters.insert(place, (value, options.flow));
+        let place = self.filters.partition_point(|marked| bucket(marked.mark) < bucket(value));
+        let actions = actions.clone();
+        self.filters.insert(place, Marked { mark: value, flow: options.flow, actions });
         Ok(())
     }
 
     fn place(&self, handle: FilterHandle) -> Option<usize> {
         let FilterHandle::Mark { value, .. } = handle else { return None };
-        self.filters.iter().position(|(mark, _)| *mark == value)
+        self.filters.iter().position(|marked| marked.mark == value)
     }
 
     pub(super) fn holds(&self, handle: FilterHandle) -> bool {
         self.place(handle).is_some()
     }
 
-    pub(super) fn change(&mut self, options: &FwOptions, handle: FilterHandle) {
+    /// The class stays, if none is named; the actions do not.
+    pub(super) fn change(&mut self, options: &FwOptions, actions: &ActionChain, handle: FilterHandle) {
         if let Some(place) = self.place(handle) {
-            let flow = &mut self.filters[place].1;
-            *flow = options.flow.or(*flow);
+            let marked = &mut self.filters[place];
+            marked.flow = options.flow.or(marked.flow);
+            marked.actions = actions.clone();
         }
     }
 
@@ -69,23 +83,28 @@ impl Marks {
         Ok(self.filters.is_empty())
     }
 
-    pub(super) fn ask(&self, packet: &impl Packet) -> Outcome {
+    pub(super) fn ask(&self, packet: &impl Packet, asked: &mut Asked) -> Outcome {
         let mark = packet.mark();
         if self.filters.is_empty() {
             return if mark == 0 { Outcome::Next } else { Outcome::For(ClassId(mark)) };
         }
-        let found = self.filters.iter().find(|(wanted, _)| *wanted == mark & self.mask);
-        found.map_or(Outcome::Next, |(_, flow)| Outcome::For(flow.unwrap_or(ClassId(0))))
+        let mut met = self.filters.iter().filter(|marked| marked.mark == mark & self.mask);
+        let said = met.find_map(|marked| Outcome::or_next(marked.flow, &marked.actions, asked));
+        said.unwrap_or(Outcome::Next)
     }
 
     pub(super) fn sends_to(&self, class: ClassId) -> bool {
-        self.filters.iter().any(|(_, flow)| *flow == Some(class))
+        self.filters.iter().any(|marked| marked.flow == Some(class))
     }
 
-    pub(super) fn shown(&self) -> Vec<ShownFilter> {
-        let shown = |(value, flow): &(u32, Option<ClassId>)| {
-            let handle = FilterHandle::Mark { value: *value, mask: self.mask };
-            ShownFilter { handle: Some(handle), flow: *flow, options: describe_fw(handle, *flow) }
+    pub(super) fn shown(&self, now: Nanos) -> Vec<ShownFilter> {
+        let shown = |Marked { mark, flow, actions }: &Marked| {
+            let handle = FilterHandle::Mark { value: *mark, mask: self.mask };
+            let mut options = describe_fw(handle, *flow);
+            // `tc` ends the line of a `fw` twice.
+            options.text_only(if actions.is_list() { "\n" } else { "" });
+            actions.describe(now, &mut options);
+            ShownFilter { handle: Some(handle), flow: *flow, options }
         };
         self.filters.iter().map(shown).collect()
     }

@@ -1,5 +1,6 @@
 //! What filters of all kinds say: of a packet, and of themselves.
 
+use super::super::action::{ActionChain, Asked, Said};
 use quietcore_qdisc::ClassId;
 use quietcore_qdisc::tc::{FilterHandle, TcProperties};
 
@@ -10,11 +11,32 @@ pub(super) enum Outcome {
     For(ClassId),
     /// The next priority is asked.
     Next,
+    /// All are asked anew.
+    Again,
+    /// It is dropped.
+    Drop,
+    /// It went elsewhere.
+    Stolen,
 }
 
-impl From<Option<ClassId>> for Outcome {
-    fn from(class: Option<ClassId>) -> Self {
-        class.map_or(Self::Next, Self::For)
+impl Outcome {
+    /// Of a filter that a packet is for.
+    pub(super) fn of(flow: Option<ClassId>, actions: &ActionChain, asked: &mut Asked) -> Self {
+        if actions.is_empty() {
+            return Self::For(flow.unwrap_or(ClassId(0)));
+        }
+        match actions.ask(asked) {
+            Said::Pass => Self::For(flow.unwrap_or(ClassId(0))),
+            Said::Continue => Self::Next,
+            Said::Reclassify => Self::Again,
+            Said::Drop => Self::Drop,
+            Said::Stolen => Self::Stolen,
+        }
+    }
+
+    /// The same where the next filter of the priority is asked, not the next priority.
+    pub(super) fn or_next(flow: Option<ClassId>, actions: &ActionChain, asked: &mut Asked) -> Option<Self> {
+        Some(Self::of(flow, actions, asked)).filter(|outcome| *outcome != Self::Next)
     }
 }
 

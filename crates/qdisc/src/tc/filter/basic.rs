@@ -4,13 +4,14 @@
 //! tc-basic(8), tc-ematch(8); iproute2 6.1 by behaviour. Absent: `ipset`, `ipt`, `canid`, `text`, and those
 //! `meta`s that a packet here does not have.
 
+use super::super::action::FilterActions;
 use super::super::error::{TcError, TcProblem};
 use super::super::json::TcJson;
 use super::super::parent::write_id;
 use super::super::property::{TcProperties, TcValue};
 use super::super::words::{LineWords, OptionName};
 use super::ematch_text::Parser;
-use super::flow::{take_flow, why_not};
+use super::flow::take_flow;
 use crate::ClassId;
 use crate::filter::{Ematch, EmatchJoin, EmatchTerm};
 use alloc::format;
@@ -25,6 +26,8 @@ pub struct BasicOptions {
     pub matches: Vec<Ematch>,
     /// The class that packets go to.
     pub flow: Option<ClassId>,
+    /// What is done with them.
+    pub actions: FilterActions,
 }
 
 const OPTIONS: &[OptionName] = &[
@@ -32,7 +35,7 @@ const OPTIONS: &[OptionName] = &[
     ("flowid", "flowid"),
     ("classid", "flowid"),
     ("action", "action"),
-    ("police", "action"),
+    ("police", "police"),
 ];
 
 impl BasicOptions {
@@ -45,10 +48,7 @@ impl BasicOptions {
                     words.first_time(options.flow.as_ref(), "flowid")?;
                     options.flow = Some(take_flow(words)?);
                 }
-                option => {
-                    let why = why_not(option);
-                    return Err(words.here(TcProblem::NotSupported(why), &[]));
-                }
+                name => options.actions.take(name, words)?,
             }
         }
         Ok(options)
@@ -77,7 +77,8 @@ impl fmt::Display for BasicOptions {
         if !self.matches.is_empty() {
             write!(out, " match {}", OneLine(&self.matches))?;
         }
-        write_id("flowid", self.flow, out)
+        write_id("flowid", self.flow, out)?;
+        self.actions.fmt(out)
     }
 }
 

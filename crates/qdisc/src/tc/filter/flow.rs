@@ -47,6 +47,6 @@ pub(super) fn why_not(option: &str) -> &'static str {
         "connection" => "connections are not tracked here",
         "tunnel" => "packets have not come through a tunnel here",
         "hardware" => "there is no hardware that filters",
-        _ => "filters send packets to classes, actions do not exist",
+        _ => "it does not exist here",
     }
 }

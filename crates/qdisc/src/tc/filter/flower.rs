@@ -3,6 +3,7 @@
 //! Source: tc-flower(8); iproute2 6.1 by behaviour. Absent: keys of what packets here do not have
 //! (addresses of the link, VLANs, tunnels, connection tracking).
 
+use super::super::action::FilterActions;
 use super::super::error::{TcError, TcProblem};
 use super::super::json::TcJson;
 use super::super::number::{hexadecimal, integer};
@@ -28,6 +29,8 @@ pub struct FlowerOptions {
     pub flow: Option<ClassId>,
     /// Who carries it out.
     pub offload: FilterOffload,
+    /// What is done with them.
+    pub actions: FilterActions,
 }
 
 const TCP: u8 = 6;
@@ -52,6 +55,7 @@ const OPTIONS: &[OptionName] = &[
     ("skip_hw", "skip_hw"),
     ("skip_sw", "skip_sw"),
     ("action", "action"),
+    ("police", "police"),
     ("indev", "indev"),
     ("dst_mac", "link"),
     ("src_mac", "link"),
@@ -119,6 +123,7 @@ impl Taker<'_, '_> {
             }
             "skip_hw" => self.options.offload = FilterOffload::SkipHardware,
             "skip_sw" => self.options.offload = FilterOffload::SkipSoftware,
+            name @ ("action" | "police") => self.options.actions.take(name, self.words)?,
             option => {
                 let why = why_not(option);
                 return Err(self.words.here(TcProblem::NotSupported(why), &[]));
@@ -343,6 +348,7 @@ impl fmt::Display for FlowerOptions {
             }
         }
         self.offload.put(out)?;
-        write_id("flowid", self.flow, out)
+        write_id("flowid", self.flow, out)?;
+        self.actions.fmt(out)
     }
 }

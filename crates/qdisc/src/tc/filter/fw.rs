@@ -2,6 +2,7 @@
 //!
 //! Source: tc-fw(8); iproute2 6.1 by behaviour.
 
+use super::super::action::FilterActions;
 use super::super::error::{TcError, TcProblem};
 use super::super::parent::write_id;
 use super::super::property::TcProperties;
@@ -17,6 +18,8 @@ use core::fmt::{self, Formatter};
 pub struct FwOptions {
     /// The class that packets go to.
     pub flow: Option<ClassId>,
+    /// What is done with them.
+    pub actions: FilterActions,
 }
 
 const OPTIONS: &[OptionName] = &[
@@ -24,7 +27,7 @@ const OPTIONS: &[OptionName] = &[
     ("classid", "flowid"),
     ("indev", "indev"),
     ("action", "action"),
-    ("police", "action"),
+    ("police", "police"),
 ];
 
 impl FwOptions {
@@ -36,6 +39,7 @@ impl FwOptions {
                     words.first_time(options.flow.as_ref(), "flowid")?;
                     options.flow = Some(take_flow(words)?);
                 }
+                name @ ("action" | "police") => options.actions.take(name, words)?,
                 option => {
                     let why = why_not(option);
                     return Err(words.here(TcProblem::NotSupported(why), &[]));
@@ -49,7 +53,8 @@ impl FwOptions {
 impl fmt::Display for FwOptions {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         out.write_str("fw")?;
-        write_id("flowid", self.flow, out)
+        write_id("flowid", self.flow, out)?;
+        self.actions.fmt(out)
     }
 }
 

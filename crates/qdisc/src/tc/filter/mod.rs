@@ -1,7 +1,7 @@
 //! Filters: which packets go to which class.
 //!
 //! A filter has a priority, and of that one kind, one protocol; each kind gives handles of its own form.
-//! Absent: actions, chains, blocks, offloading. Source: tc(8), tc-matchall(8); iproute2 6.1.
+//! Absent: chains, blocks, offloading. Source: tc(8), tc-matchall(8); iproute2 6.1.
 
 mod basic;
 mod ematch_text;
@@ -24,6 +24,7 @@ pub use offload::FilterOffload;
 pub use protocol::Protocol;
 pub use u32::U32Options;
 
+use super::action::FilterActions;
 use super::error::TcError;
 use super::json::TcJson;
 use super::parent::{TcParent, write_id};
@@ -61,12 +62,7 @@ pub enum Classifier {
     /// Words of a packet are as told.
     U32(U32Options),
     /// Every packet.
-    MatchAll {
-        /// The class that packets go to.
-        flow: Option<ClassId>,
-        /// Who carries it out.
-        offload: FilterOffload,
-    },
+    MatchAll(MatchAllOptions),
     /// Its mark is the handle.
     Fw(FwOptions),
     /// Fields of headers are as told.
@@ -75,10 +71,27 @@ pub enum Classifier {
     Basic(BasicOptions),
 }
 
+/// What a line says of a `matchall`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MatchAllOptions {
+    /// The class that packets go to.
+    pub flow: Option<ClassId>,
+    /// Who carries it out.
+    pub offload: FilterOffload,
+    /// What is done with them.
+    pub actions: FilterActions,
+}
+
 /// The names of all classifiers.
 pub(super) const CLASSIFIERS: &[&str] = &["u32", "fw", "flower", "basic", "matchall"];
-const MATCHALL_OPTIONS: &[OptionName] =
-    &[("flowid", "flowid"), ("classid", "flowid"), ("skip_hw", "skip_hw"), ("skip_sw", "skip_sw")];
+const MATCHALL_OPTIONS: &[OptionName] = &[
+    ("flowid", "flowid"),
+    ("classid", "flowid"),
+    ("skip_hw", "skip_hw"),
+    ("skip_sw", "skip_sw"),
+    ("action", "action"),
+    ("police", "police"),
+];
 
 impl Classifier {
     /// Takes what stands behind `kind`, if that is one.
@@ -89,7 +102,7 @@ impl Classifier {
     ) -> Option<Result<Self, TcError>> {
         Some(match kind {
             "u32" => U32Options::take(words).map(Self::U32),
-            "matchall" => take_match_all(words),
+            "matchall" => MatchAllOptions::take(words).map(Self::MatchAll),
             "fw" => FwOptions::take(words).map(Self::Fw),
             "flower" => FlowerOptions::take(words, protocol).map(Self::Flower),
             "basic" => BasicOptions::take(words).map(Self::Basic),
@@ -102,7 +115,7 @@ impl Classifier {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::U32(_) => "u32",
-            Self::MatchAll { .. } => "matchall",
+            Self::MatchAll(_) => "matchall",
             Self::Fw(_) => "fw",
             Self::Flower(_) => "flower",
             Self::Basic(_) => "basic",
@@ -110,19 +123,36 @@ impl Classifier {
     }
 }
 
-fn take_match_all(words: &mut LineWords<'_>) -> Result<Classifier, TcError> {
-    let (mut flow, mut offload) = (None, FilterOffload::default());
-    while words.take().is_some() {
-        match words.full_name(MATCHALL_OPTIONS, "option of matchall")? {
-            "flowid" => {
-                words.first_time(flow.as_ref(), "flowid")?;
-                flow = Some(take_flow(words)?);
-            }
-            "skip_hw" => offload = FilterOffload::SkipHardware,
-            _ => offload = FilterOffload::SkipSoftware,
+impl Classifier {
+    /// What is done with packets that it is for.
+    #[must_use]
+    pub const fn actions(&self) -> &FilterActions {
+        match self {
+            Self::U32(U32Options { actions, .. })
+            | Self::MatchAll(MatchAllOptions { actions, .. })
+            | Self::Fw(FwOptions { actions, .. })
+            | Self::Flower(FlowerOptions { actions, .. })
+            | Self::Basic(BasicOptions { actions, .. }) => actions,
         }
     }
-    Ok(Classifier::MatchAll { flow, offload })
+}
+
+impl MatchAllOptions {
+    fn take(words: &mut LineWords<'_>) -> Result<Self, TcError> {
+        let mut options = Self::default();
+        while words.take().is_some() {
+            match words.full_name(MATCHALL_OPTIONS, "option of matchall")? {
+                "flowid" => {
+                    words.first_time(options.flow.as_ref(), "flowid")?;
+                    options.flow = Some(take_flow(words)?);
+                }
+                "skip_hw" => options.offload = FilterOffload::SkipHardware,
+                "skip_sw" => options.offload = FilterOffload::SkipSoftware,
+                name => options.actions.take(name, words)?,
+            }
+        }
+        Ok(options)
+    }
 }
 
 impl fmt::Display for Classifier {
@@ -132,10 +162,11 @@ impl fmt::Display for Classifier {
             Self::Fw(options) => options.fmt(out),
             Self::Flower(options) => options.fmt(out),
             Self::Basic(options) => options.fmt(out),
-            Self::MatchAll { flow, offload } => {
+            Self::MatchAll(MatchAllOptions { flow, offload, actions }) => {
                 out.write_str("matchall")?;
                 offload.put(out)?;
-                write_id("flowid", *flow, out)
+                write_id("flowid", *flow, out)?;
+                actions.fmt(out)
             }
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Source: tc-u32(8); iproute2 6.1 by behaviour.
 
+use super::super::action::FilterActions;
 use super::super::error::{TcError, TcProblem};
 use super::super::number::{hexadecimal, integer};
 use super::super::parent::write_id;
@@ -32,6 +33,8 @@ pub struct U32Options {
     pub order: Option<u16>,
     /// Who carries it out.
     pub offload: FilterOffload,
+    /// What is done with them.
+    pub actions: FilterActions,
 }
 
 shown_as_displayed!(U32Address);
@@ -78,7 +81,7 @@ const OPTIONS: &[OptionName] = &[
     ("skip_hw", "skip_hw"),
     ("skip_sw", "skip_sw"),
     ("action", "action"),
-    ("police", "action"),
+    ("police", "police"),
 ];
 const OFFSET: &[OptionName] =
     &[("at", "at"), ("plus", "plus"), ("mask", "mask"), ("shift", "shift"), ("eat", "eat")];
@@ -143,6 +146,7 @@ impl U32Options {
                 }
                 "skip_hw" => options.offload = FilterOffload::SkipHardware,
                 "skip_sw" => options.offload = FilterOffload::SkipSoftware,
+                name @ ("action" | "police") => options.actions.take(name, words)?,
                 option => {
                     let why = why_not(option);
                     return Err(words.here(TcProblem::NotSupported(why), &[]));
@@ -244,7 +248,8 @@ impl fmt::Display for U32Options {
             write!(out, " order {order}")?;
         }
         self.offload.put(out)?;
-        write_id("flowid", self.flow, out)
+        write_id("flowid", self.flow, out)?;
+        self.actions.fmt(out)
     }
 }
 

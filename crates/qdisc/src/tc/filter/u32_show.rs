@@ -76,7 +76,7 @@ impl FilterOffload {
     }
 }
 
-impl U32Table {
+impl<A> U32Table<A> {
     /// What `tc` shows of it.
     #[must_use]
     pub fn describe(&self) -> TcProperties {
@@ -87,9 +87,16 @@ impl U32Table {
         shown
     }
 
-    /// What `tc` shows of a rule in one of its buckets, of a filter for `protocol`.
+    /// What `tc` shows of a rule in one of its buckets, of a filter for `protocol`; `acts` if it has actions,
+    /// which stand behind that.
     #[must_use]
-    pub fn describe_rule(&self, bucket: usize, rule: &U32Rule, protocol: Protocol) -> TcProperties {
+    pub fn describe_rule(
+        &self,
+        bucket: usize,
+        rule: &U32Rule<A>,
+        acts: bool,
+        protocol: Protocol,
+    ) -> TcProperties {
         let mut shown = TcProperties::default();
         let name = if bucket == 0 {
             format!("{:x}::{:x}", self.id, rule.number)
@@ -103,6 +110,7 @@ impl U32Table {
         match rule.flow {
             Some(flow) if flow.major() == 0 && flow.minor() == 0 => shown.text_only("terminal flowid "),
             Some(flow) => shown.add("flowid", "*flowid {} ", flow.to_string()),
+            None if acts => shown.text_only("terminal flowid "),
             None => {}
         }
         if let Some(link) = rule.link {
@@ -119,7 +127,7 @@ impl U32Table {
     }
 }
 
-impl U32Rule {
+impl<A> U32Rule<A> {
     fn add_selector(&self, shown: &mut TcProperties, protocol: Protocol) {
         if let Some((value, mask)) = self.selector.mark {
             shown.object("fwmark", |shown| {

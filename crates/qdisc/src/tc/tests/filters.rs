@@ -2,14 +2,16 @@
 
 use super::random::Random;
 use super::round_trip::{device, place, verb};
+use crate::action::{ControlAction, GactChoice, GactRandom};
 use crate::filter::{
     Ematch, EmatchCompare, EmatchJoin, EmatchLayer, EmatchMeta, EmatchOperand, EmatchOperator, EmatchTerm,
     FlowerAddress, FlowerField, FlowerKeys, FlowerPort, U32Address, U32Hash, U32Key, U32Length, U32Offset,
     U32Selector,
 };
 use crate::tc::{
-    BasicOptions, Classifier, Command, FilterCommand, FilterHandle, FilterOffload, FlowerOptions, FwOptions,
-    Protocol, TcVerb, U32Options,
+    BasicOptions, Classifier, Command, FilterAction, FilterActions, FilterCommand, FilterHandle,
+    FilterOffload, FlowerOptions, FwOptions, GactOptions, MatchAllOptions, MirredDirection, MirredKind,
+    MirredOptions, PoliceOptions, Protocol, TcVerb, U32Options,
 };
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -69,9 +71,10 @@ fn by_u32() -> BoxedStrategy<Classifier> {
     let link = address().prop_map(|address| U32Address { rule: 0, ..address });
     let divisor = (0..=8_u32).prop_map(|power| 1_u16 << power);
     let places = (option::of(table), option::of(link), option::of(0..=0xfff_u16));
-    (option::of(selector()), option::of(Random::random()), option::of(divisor), places, offload())
-        .prop_map(|(selector, flow, divisor, (table, link, order), offload)| {
-            Classifier::U32(U32Options { selector, flow, divisor, table, link, order, offload })
+    let parts = (option::of(selector()), option::of(Random::random()), option::of(divisor), places);
+    (parts, offload(), actions())
+        .prop_map(|((selector, flow, divisor, (table, link, order)), offload, actions)| {
+            Classifier::U32(U32Options { selector, flow, divisor, table, link, order, offload, actions })
         })
         .boxed()
 }
@@ -92,9 +95,11 @@ fn by_flower() -> BoxedStrategy<Classifier> {
     let flags =
         option::of((0..0x1000_u16, 0..0x1000_u16).prop_map(|(value, mask)| FlowerField { value, mask }));
     let bytes = (field(), field(), any::<[Option<bool>; 2]>());
-    (bytes, place(), place(), port.clone(), port, flags, option::of(Random::random()))
+    let flow = (option::of(Random::random()), actions());
+    (bytes, [place(), place()], port.clone(), port, flags, flow)
         .prop_map(
-            |((tos, ttl, [fragment, first_fragment]), source, destination, from, to, tcp_flags, flow)| {
+            |((tos, ttl, [fragment, first_fragment]), [source, destination], from, to, tcp_flags, end)| {
+                let (flow, actions) = end;
                 let keys = FlowerKeys {
                     ip_protocol: Some(6),
                     tos,
@@ -108,7 +113,7 @@ fn by_flower() -> BoxedStrategy<Classifier> {
                     first_fragment,
                     ..FlowerKeys::default()
                 };
-                Classifier::Flower(FlowerOptions { keys, flow, offload: FilterOffload::Any })
+                Classifier::Flower(FlowerOptions { keys, flow, offload: FilterOffload::Any, actions })
             },
         )
         .boxed()
@@ -156,15 +161,62 @@ fn matches(term: BoxedStrategy<EmatchTerm>) -> BoxedStrategy<Vec<Ematch>> {
 fn by_basic() -> BoxedStrategy<Classifier> {
     let inner = matches(term()).prop_map(EmatchTerm::Group).boxed();
     let all = matches(prop_oneof![3 => term(), 1 => inner].boxed());
-    (all, option::of(Random::random()))
-        .prop_map(|(matches, flow)| Classifier::Basic(BasicOptions { matches, flow }))
+    (all, option::of(Random::random()), actions())
+        .prop_map(|(matches, flow, actions)| Classifier::Basic(BasicOptions { matches, flow, actions }))
         .boxed()
 }
 
+fn control() -> BoxedStrategy<ControlAction> {
+    use ControlAction::{Continue, Drop, Pass, Pipe, Reclassify};
+    select(&[Pass, Reclassify, Drop, Continue, Pipe][..]).boxed()
+}
+
+fn police() -> BoxedStrategy<PoliceOptions> {
+    let rated = (Random::random(), Random::random(), option::of((Random::random(), Random::random())));
+    let costs = (option::of(Random::random()), option::of(any::<u16>()), option::of(Random::random()));
+    let said = option::of((control(), option::of(control())));
+    (option::of(rated), costs, said, Random::random(), option::of(1..=u32::MAX))
+        .prop_map(|(rated, (mpu, overhead, linklayer), said, mtu, index)| {
+            let (exceed, conform) = said.map_or((None, None), |(exceed, conform)| (Some(exceed), conform));
+            let (rate, burst, peak) =
+                rated.map_or((None, None, None), |(rate, burst, peak)| (Some(rate), Some(burst), peak));
+            let (peakrate, mtu) = match peak {
+                Some((peak, mtu)) => (Some(peak), Some(mtu)),
+                None => (None, Some(mtu).filter(|_| rate.is_none())),
+            };
+            PoliceOptions { rate, burst, mtu, peakrate, mpu, overhead, linklayer, exceed, conform, index }
+        })
+        .boxed()
+}
+
+fn actions() -> BoxedStrategy<FilterActions> {
+    let index = || option::of(1..=u32::MAX);
+    let choice = select(&[GactChoice::Random, GactChoice::Counted][..]);
+    let random = (choice, control(), any::<u16>());
+    let random = random.prop_map(|(choice, control, one_in)| GactRandom { choice, control, one_in });
+    let gact = (control(), option::of(random), index())
+        .prop_map(|(control, random, index)| FilterAction::Gact(GactOptions { control, random, index }));
+    let kind = select(&[MirredKind::Redirect, MirredKind::Mirror][..]);
+    let direction = select(&[MirredDirection::Egress, MirredDirection::Ingress][..]);
+    let mirred = (kind, direction, device(), index()).prop_map(|(kind, direction, device, index)| {
+        FilterAction::Mirred(MirredOptions { kind, direction, device, index })
+    });
+    let policed = police().prop_map(|options| FilterAction::Police(options.into()));
+    let list = proptest::collection::vec(prop_oneof![gact, policed, mirred], 1..4);
+    prop_oneof![
+        4 => Just(FilterActions::None),
+        3 => list.prop_map(FilterActions::List),
+        1 => police().prop_map(|options| FilterActions::Police(options.into())),
+    ]
+    .boxed()
+}
+
 pub(super) fn filter() -> BoxedStrategy<Command> {
-    let all = (option::of(Random::random()), offload())
-        .prop_map(|(flow, offload)| Classifier::MatchAll { flow, offload });
-    let mark = option::of(Random::random()).prop_map(|flow| Classifier::Fw(FwOptions { flow }));
+    let all = (option::of(Random::random()), offload(), actions()).prop_map(|(flow, offload, actions)| {
+        Classifier::MatchAll(MatchAllOptions { flow, offload, actions })
+    });
+    let mark = (option::of(Random::random()), actions())
+        .prop_map(|(flow, actions)| Classifier::Fw(FwOptions { flow, actions }));
     let classifier = prop_oneof![by_u32(), by_flower(), by_basic(), all, mark];
     let classifier = (classifier, verb(), any::<bool>());
     let protocol = prop_oneof![select(&[3_u16, 0x800, 0x86dd][..]), any::<u16>()].prop_map(Protocol);

@@ -213,7 +213,8 @@ fn word() -> BoxedStrategy<String> {
     let words = "qdisc class filter q c f add change replace del show ls dev root parent handle classid est \
         protocol prio fw flower basic ip_proto tcp dst_port ip6 nexthdr+4 at and not cmp(u8 layer eq 6) hashkey \
         pfifo bfifo pfifo_fast noqueue multiq drr ets strict quanta mq netem tbf fq htb hfsc cbq u32 matchall \
-        ingress -s -d -j limit delay loss \
+        ingress clsact egress action police gact mirred redirect mirror drop pass pipe continue reclassify \
+        conform-exceed drop/pass index netrand determ -s -d -j limit delay loss \
         random state gemodel ecn corrupt duplicate reorder gap rate slot packets bytes distribution normal seed \
         burst buffer latency mpu peakrate mtu overhead linklayer atm flow_limit pacing nopacing horizon \
         horizon_drop horizon_ weights priomap bands default r2q ceil quantum rt ls sc ul m1 d m2 umax dmax \
