@@ -70,6 +70,11 @@ pub trait Packet: Sized + 'static {
         PacketSize { bytes: self.len(), packets: self.packets() }
     }
 
+    /// How many of its [bytes](Self::len) are headers of the link, which do not count where it comes in.
+    fn link_header(&self) -> u32 {
+        0
+    }
+
     /// Which flow it belongs to: what has the same number is kept in order and shares a queue.
     fn flow(&self) -> u64 {
         0
@@ -159,6 +164,7 @@ mod tests {
     fn nothing_else_is_assumed() {
         let mut packet = Plain;
         assert_eq!((packet.flow(), packet.priority()), (0, 0));
+        assert_eq!((packet.link_header(), packet.packets()), (0, 1));
         assert_eq!((packet.departure(), packet.pacing_rate(), packet.duplicate()), (None, None, None));
         assert_eq!(packet.traffic_class(), None);
         assert_eq!((packet.network_bytes(), packet.mark()), (&[][..], 0));

@@ -4,6 +4,9 @@ mod common;
 
 use common::{Parcel, id, rate};
 use quietcore_core::Nanos;
+use quietcore_qdisc::action::{
+    ControlAction, Gact, GactChoice, GactRandom, Police, PoliceRate, PoliceSettings,
+};
 use quietcore_qdisc::filter::{
     Ematch, EmatchCompare, EmatchLayer, EmatchOperator, EmatchTerm, FlowerKeys, U32Address, U32Hash, U32Rule,
     U32Selector, U32Tables, are_met,
@@ -193,8 +196,8 @@ fn no_packet_of_a_class_allocates() {
     assert_eq!(pass(&mut hfsc, 300), 0);
 }
 
-/// Goal: a packet that goes through filters asks for no memory. Method: tables that are linked, a flower and
-/// extended matches, 1,000 packets.
+/// Goal: a packet that goes through filters and actions asks for no memory. Method: tables that are linked, a
+/// flower and extended matches, a police and a gact, 1,000 packets.
 #[test]
 fn filters_ask_for_no_memory() {
     let mut tables = U32Tables::default();
@@ -221,13 +224,23 @@ fn filters_ask_for_no_memory() {
     let mut bytes = vec![0; 28];
     (bytes[0], bytes[3], bytes[9]) = (0x45, 28, 17);
     let mut packet = IpPacket::new(bytes);
+    let rate = PoliceRate { rate: rate(1_000_000), burst: Nanos(5_000_000) };
+    let (conform, exceed) = (ControlAction::Pass, ControlAction::Drop);
+    let mut police =
+        Police::new(PoliceSettings { rate: Some(rate), peak: None, mtu: 99, conform, exceed }, Nanos(0));
+    let one_in_ten = GactRandom { choice: GactChoice::Counted, control: ControlAction::Drop, one_in: 10 };
+    let mut gact = Gact::new(ControlAction::Continue, Some(one_in_ten));
+    let (mut exceeding, mut dropped) = (0, 0);
     let before = allocations();
     for number in 0..1_000_u32 {
+        exceeding += u32::from(police.ask(Nanos(u64::from(number) * 14_000), 28, 28).exceeds);
+        dropped += u32::from(gact.ask(|| 0) == ControlAction::Drop);
         packet.corrupt(23, number % 8);
         let port = packet.bytes()[23];
         assert_eq!(tables.search(5, packet.bytes(), 0), Some(id(port.into())));
         assert!(keys.is_met(packet.bytes()));
         assert_eq!(are_met(&list, &packet), port != 7);
     }
+    assert!((300..500).contains(&exceeding) && dropped == 100, "{exceeding} exceed half the rate");
     assert_eq!(allocations() - before, 0);
 }

@@ -155,7 +155,7 @@ struct SuiteProgram {
 
 const DISCIPLINES: &str = concat!(
     "--test fq --test htb --test htb_recorded --test netem --test tbf --test prio --test tx_queue ",
-    "--test filters --test inner --test ip --test whole"
+    "--test filters --test inner --test police --test ip --test whole"
 );
 
 const ROUNDS: &str = "--test drr --test ets --test bands --test order_recorded";

@@ -6,6 +6,7 @@
 //! other people's crates with the tree. Its own crates have another version: Cargo names what it builds after
 //! a package's version and its path inside the workspace, so a mutant could pass for the tree's crate.
 
+mod actions;
 mod adapters;
 mod around;
 mod bases;
@@ -91,6 +92,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("queues with controlled delay", controlled::CONTROLLED_QUEUES),
     ("tables of netem, bands and rounds", kinds::KINDS),
     ("which packets filters are for", filters::FILTERS),
+    ("what filters do with packets", actions::ACTIONS),
     ("boundaries of what listens and of what runs as root", boundaries::BOUNDARIES),
     ("futures that wait for time", futures::FUTURES),
     ("timers for other projects", adapters::ADAPTERS),

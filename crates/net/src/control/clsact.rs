@@ -5,8 +5,8 @@
 //! device. All of their filters and counts are under one lock, which no packet waits for where there is no
 //! filter. Source: Linux 6.12 net/sched/sch_ingress.c, act_mirred.c, net/core/dev.c, by behaviour: packets are
 //! counted where there is a filter, and only there; the device asks those of `ingress` whatever the name of
-//! their parent, and shows the name that was last typed. Deviation: where copies go round and round, the
-//! one that is not sent any more is not sent; the kernel drops the packet, too.
+//! their parent, and shows the name that was last typed. What comes in counts without the header of the
+//! link.
 
 use super::TcControlError;
 use super::action::{Asked, SharedAction};
@@ -22,11 +22,13 @@ use quietcore_qdisc::tc::{CLSACT, CLSACT_EGRESS, CLSACT_INGRESS};
 use quietcore_qdisc::{ClassId, Packet, Statistics};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Devices that a packet may go through from one to the other by `mirred`, without having been queued.
-const NEST_MAX: u32 = 4;
+/// Devices that a packet may go through from one to the other by `mirred`, without having been queued, and
+/// through none of them twice.
+const NEST_MAX: usize = 4;
 
 thread_local! {
-    static NEST: Cell<u32> = const { Cell::new(0) };
+    /// Where they are, as far as there are any.
+    static NEST: Cell<[Option<usize>; NEST_MAX]> = const { Cell::new([None; NEST_MAX]) };
 }
 
 /// Which of the two it is.
@@ -166,8 +168,12 @@ struct ClsactHook<P> {
 
 impl<P: Packet + Debug + Send> PacketHook<P> for ClsactHook<P> {
     fn pass(&self, packet: P) -> Hooked<P> {
-        let size = packet.size();
-        let mut asked = Asked::new(self.filters.machine.now(), size);
+        let now = self.filters.machine.now();
+        let mut asked = match self.side {
+            ClsactSide::Ingress => Asked::received(now, &packet),
+            ClsactSide::Egress => Asked::sent(now, &packet),
+        };
+        let size = asked.size;
         let mut state = self.filters.lock();
         let said = state.side(self.side).filters.first(&packet, &mut asked);
         state.statistics.sent_bytes += u64::from(size.bytes);
@@ -176,12 +182,12 @@ impl<P: Packet + Debug + Send> PacketHook<P> for ClsactHook<P> {
         drop(state);
         match said {
             Classified::Drop => {
-                asked.sent.iter().for_each(|mirror| copy_to(mirror, &packet));
+                asked.mirreds.iter().for_each(|mirror| copy_to(mirror, &packet));
                 Hooked::Dropped
             }
-            Classified::Stolen => self.redirect(packet, &asked.sent),
+            Classified::Stolen => self.redirect(packet, &asked.mirreds),
             Classified::Class(_) | Classified::Unknown => {
-                asked.sent.iter().for_each(|mirror| copy_to(mirror, &packet));
+                asked.mirreds.iter().for_each(|mirror| copy_to(mirror, &packet));
                 Hooked::On(packet)
             }
         }
@@ -217,29 +223,40 @@ fn send<P: Packet + Debug + Send>(action: &SharedAction, packet: P) -> Result<()
     let packets = packet.packets();
     let target = action.target();
     let device = target.as_ref().and_then(|target| target.device::<Weak<Device<P>>>()?.upgrade());
-    let Some(device) = device.filter(|_| NEST.get() < NEST_MAX) else {
+    let Some((device, _nested)) =
+        device.and_then(|device| Some((Arc::clone(&device), Nested::through(&device)?)))
+    else {
         action.not_sent(packets);
         return Err(CannotSend);
     };
-    NEST.set(NEST.get() + 1);
-    let sent = Unnest.send(&device, packet);
-    if !sent {
+    if !device.send(packet).is_accepted() {
         action.not_sent(packets);
     }
     Ok(())
 }
 
-/// Dropped, also by a panic, it is one device less.
-struct Unnest;
+/// On the way through one device more; dropped, also by a panic, it is one less.
+struct Nested(usize);
 
-impl Unnest {
-    fn send<P: Packet + Debug + Send>(self, device: &Device<P>, packet: P) -> bool {
-        device.send(packet).is_accepted()
+impl Nested {
+    /// `None` if there is no way: a packet goes round and round, or from one to the other for too long.
+    fn through<P>(device: &Arc<Device<P>>) -> Option<Self> {
+        let mut nest = NEST.get();
+        let address = Arc::as_ptr(device).addr();
+        if nest.contains(&Some(address)) {
+            return None;
+        }
+        let free = nest.iter().position(Option::is_none)?;
+        nest[free] = Some(address);
+        NEST.set(nest);
+        Some(Self(free))
     }
 }
 
-impl Drop for Unnest {
+impl Drop for Nested {
     fn drop(&mut self) {
-        NEST.set(NEST.get() - 1);
+        let mut nest = NEST.get();
+        nest[self.0] = None;
+        NEST.set(nest);
     }
 }

@@ -1,5 +1,6 @@
 //! Lines of `tc` and what they do to devices that run.
 
+mod actions;
 mod changes;
 mod classes;
 mod errors;

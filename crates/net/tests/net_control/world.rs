@@ -117,6 +117,7 @@ pub(crate) struct World {
     pub(crate) device: Arc<Device<Parcel>>,
     pub(crate) control: Control<Parcel>,
     pub(crate) gate: Gate,
+    network: Network,
 }
 
 impl Drop for World {
@@ -136,7 +137,16 @@ impl World {
         let device = Arc::new(device.expect("it has lanes"));
         let control = Control::new(machine, 1);
         control.add_device("eth1", Arc::clone(&device)).expect("the first");
-        Self { machine, device, control, gate }
+        Self { machine, device, control, gate, network }
+    }
+
+    /// One more device of one queue, and where its packets go.
+    pub(crate) fn add_device(&self, name: &str) -> (Arc<Device<Parcel>>, Gate) {
+        let gate = Gate::default();
+        let device = Device::new(&self.network, self.machine, DeviceOptions::new(1), gate.clone());
+        let device = Arc::new(device.expect("it has lanes"));
+        self.control.add_device(name, Arc::clone(&device)).expect("another name");
+        (device, gate)
     }
 
     /// Carries out lines, all of which can be.

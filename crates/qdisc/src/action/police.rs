@@ -57,7 +57,7 @@ pub struct PoliceVerdict {
 /// let rate = Rate::bytes_per_second(1_000_000).map(|rate| PoliceRate { rate, burst: Nanos(2_500_000) });
 /// let (conform, exceed) = (ControlAction::Pass, ControlAction::Drop);
 /// let mut police = Police::new(PoliceSettings { rate, peak: None, mtu: 1500, conform, exceed }, Nanos(0));
-/// let mut exceeds = |now, bytes: u32| police.ask(Nanos(now), bytes).exceeds;
+/// let mut exceeds = |now, bytes: u32| police.ask(Nanos(now), bytes, bytes).exceeds;
 /// assert!(!exceeds(0, 1000) && !exceeds(0, 1000) && exceeds(0, 1000), "1 ms each, of 2.5 ms");
 /// assert!(!exceeds(500_000, 1000) && exceeds(500_000, 1));
 /// ```
@@ -92,12 +92,13 @@ impl Police {
         &self.settings
     }
 
-    /// What it says of a packet at `now`. One that stands for several is of the length of each of them for
-    /// `mtu`, and of all of them for the buckets.
-    pub fn ask(&mut self, now: Nanos, size: impl Into<PacketSize>) -> PoliceVerdict {
+    /// What it says at `now` of a packet of that size, which has `longest` bytes on the link, or of which each
+    /// has so many if it stands for several. They differ where a packet comes in: buckets count it without the
+    /// header of the link, and `mtu` is that of the link.
+    pub fn ask(&mut self, now: Nanos, size: impl Into<PacketSize>, longest: u32) -> PoliceVerdict {
         let PoliceSettings { rate, peak, mtu, conform, exceed } = self.settings;
         let size = size.into();
-        let conforms = size.each() <= mtu
+        let conforms = longest <= mtu
             && rate.is_none_or(|PoliceRate { rate, burst }| {
                 let burst = signed(burst);
                 let passed = signed(now.since(self.filled)).min(burst);

@@ -145,6 +145,10 @@ impl Packet for IpPacket {
         self.segments.map_or(1, |segments| segments.count(Packet::len(&self.bytes)))
     }
 
+    fn link_header(&self) -> u32 {
+        u32::from(self.link_header).saturating_mul(self.packets())
+    }
+
     fn flow(&self) -> u64 {
         self.facts.map_or(0, |facts| facts.flow(&self.bytes))
     }

@@ -3,23 +3,35 @@
 use super::{OneSaid, SharedAction};
 use core::ptr;
 use quietcore_live::Nanos;
-use quietcore_qdisc::PacketSize;
 use quietcore_qdisc::action::ControlAction;
 use quietcore_qdisc::tc::{ActionUse, MirredKind, TcProperties, describe_actions};
+use quietcore_qdisc::{Packet, PacketSize};
 use std::sync::Arc;
 
 /// A packet that is held against filters.
 #[derive(Debug)]
 pub(in crate::control) struct Asked {
-    pub(in crate::control) now: Nanos,
+    pub(super) now: Nanos,
+    /// What counts of it.
     pub(in crate::control) size: PacketSize,
+    /// Its bytes on the link, of each if it stands for several.
+    pub(super) longest: u32,
     /// The `mirred`s that want the packet or a copy, in order; only what has no queue's lock has any.
-    pub(in crate::control) sent: Vec<Arc<SharedAction>>,
+    pub(in crate::control) mirreds: Vec<Arc<SharedAction>>,
 }
 
 impl Asked {
-    pub(in crate::control) const fn new(now: Nanos, size: PacketSize) -> Self {
-        Self { now, size, sent: Vec::new() }
+    /// One that is sent.
+    pub(in crate::control) fn sent(now: Nanos, packet: &impl Packet) -> Self {
+        let size = packet.size();
+        Self { now, size, longest: size.each(), mirreds: Vec::new() }
+    }
+
+    /// One that has come in: it counts without the header of the link.
+    pub(in crate::control) fn received(now: Nanos, packet: &impl Packet) -> Self {
+        let mut asked = Self::sent(now, packet);
+        asked.size.bytes = asked.size.bytes.saturating_sub(packet.link_header());
+        asked
     }
 }
 
@@ -71,14 +83,14 @@ impl ActionChain {
     /// Asks one after the other until one says more than `pipe`.
     pub(in crate::control) fn ask(&self, asked: &mut Asked) -> Said {
         for action in &self.actions {
-            match action.ask(asked.now, asked.size) {
+            match action.ask(asked) {
                 OneSaid::Control(ControlAction::Pipe) => {}
                 OneSaid::Control(ControlAction::Pass) => return Said::Pass,
                 OneSaid::Control(ControlAction::Reclassify) => return Said::Reclassify,
                 OneSaid::Control(ControlAction::Drop) => return Said::Drop,
                 OneSaid::Control(ControlAction::Continue) => return Said::Continue,
                 OneSaid::Sends(kind) => {
-                    asked.sent.push(Arc::clone(action));
+                    asked.mirreds.push(Arc::clone(action));
                     if kind == MirredKind::Redirect {
                         return Said::Stolen;
                     }

@@ -14,9 +14,9 @@ pub(in crate::control) use table::{ActionContext, ActionTable};
 use core::any::Any;
 use core::fmt::{self, Debug, Formatter};
 use quietcore_live::Nanos;
+use quietcore_qdisc::Statistics;
 use quietcore_qdisc::action::{ControlAction, Gact, Police};
 use quietcore_qdisc::tc::{ActionUse, FilterAction, MirredKind, RandomWords};
-use quietcore_qdisc::{PacketSize, Statistics};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An action that filters have.
@@ -82,7 +82,7 @@ impl SharedAction {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask(&self, now: Nanos, size: PacketSize) -> OneSaid {
+    fn ask(&self, &Asked { now, size, longest, .. }: &Asked) -> OneSaid {
         let mut state = self.lock();
         let ActionState { body, asked, statistics, .. } = &mut *state;
         asked.get_or_insert((now, now)).1 = now;
@@ -91,7 +91,7 @@ impl SharedAction {
         let control = match body {
             ActionBody::Gact(gact, random) => gact.ask(random),
             ActionBody::Police(police) => {
-                let verdict = police.ask(now, size);
+                let verdict = police.ask(now, size, longest);
                 statistics.overlimits += if verdict.exceeds { u64::from(size.packets) } else { 0 };
                 verdict.control
             }

@@ -117,7 +117,7 @@ impl Filters {
     #[inline(never)]
     fn first_of(&mut self, parent: ClassId, packet: &impl Packet, now: Nanos) -> Classified {
         let block = self.of.get_mut(&parent);
-        let mut asked = Asked::new(now, packet.size());
+        let mut asked = Asked::sent(now, packet);
         block.map_or(Classified::Unknown, |block| block.first(packet, &mut asked))
     }
 

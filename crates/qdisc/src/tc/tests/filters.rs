@@ -9,7 +9,7 @@ use crate::filter::{
     U32Selector,
 };
 use crate::tc::{
-    BasicOptions, Classifier, Command, FilterAction, FilterActions, FilterCommand, FilterHandle,
+    BasicOptions, BitRate, Classifier, Command, FilterAction, FilterActions, FilterCommand, FilterHandle,
     FilterOffload, FlowerOptions, FwOptions, GactOptions, MatchAllOptions, MirredDirection, MirredKind,
     MirredOptions, PoliceOptions, Protocol, TcVerb, U32Options,
 };
@@ -172,7 +172,9 @@ fn control() -> BoxedStrategy<ControlAction> {
 }
 
 fn police() -> BoxedStrategy<PoliceOptions> {
-    let rated = (Random::random(), Random::random(), option::of((Random::random(), Random::random())));
+    // Less than a byte per second is no rate.
+    let rate = <BitRate as Random>::random().prop_map(|rate| BitRate(rate.0.max(8)));
+    let rated = (rate, Random::random(), option::of((Random::random(), Random::random())));
     let costs = (option::of(Random::random()), option::of(any::<u16>()), option::of(Random::random()));
     let said = option::of((control(), option::of(control())));
     (option::of(rated), costs, said, Random::random(), option::of(1..=u32::MAX))
