@@ -221,6 +221,13 @@ tc qdisc replace dev eth1 root netem loss 100%
 check "loss 100%: nothing arrives" unanswered 2 10.77.0.2
 tc qdisc del dev eth1 root
 check "without it every ping is answered again" answered 3 10.77.0.2
+tc qdisc add dev eth1 ingress
+tc filter add dev eth1 ingress protocol ip matchall action drop
+check "what comes in at eth1 is dropped there" unanswered 3 10.77.0.2
+counted() { grep -q 'Sent 252 bytes 3 pkt (dropped 3, ' <(tc -s qdisc show dev eth1 ingress); }
+check "and counted, without the header of the link" counted
+tc qdisc del dev eth1 ingress
+check "without that, too, every ping is answered again" answered 3 10.77.0.2
 
 # 5. Seed 000's script, pasted.
 EST="est 1sec 4sec"

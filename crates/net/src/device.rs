@@ -282,6 +282,13 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         self.queues[queue].statistics()
     }
 
+    /// How many packets filters of `clsact` and `ingress` have dropped, those of this device that came in, too:
+    /// no discipline here has counted them. In all, also by filters that are there no more.
+    #[must_use]
+    pub fn filtered(&self) -> u64 {
+        self.egress.dropped() + self.ingress.dropped()
+    }
+
     /// How many packets the system dropped before the device saw them, as the ring of the interface or the
     /// buffer of the socket that they come in at was full: no queue and no discipline has counted them. 0 or
     /// more of a [`Wire`](crate::tun::Wire)'s devices and a [`Relay`](crate::Relay)'s; `None` of others, and

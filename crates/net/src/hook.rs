@@ -7,7 +7,7 @@
 //!
 //! Nothing is there until a line puts it there; until then a place costs a load for each packet or batch.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use quietcore_qdisc::Packet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,11 +32,13 @@ pub(crate) struct HookPoint<P> {
     /// Whether there is something, as of the last change.
     is_set: AtomicBool,
     hook: Mutex<Option<Arc<dyn PacketHook<P>>>>,
+    /// Packets that were dropped here, whatever was asked then.
+    dropped: AtomicU64,
 }
 
 impl<P> Default for HookPoint<P> {
     fn default() -> Self {
-        Self { is_set: AtomicBool::new(false), hook: Mutex::new(None) }
+        Self { is_set: AtomicBool::new(false), hook: Mutex::new(None), dropped: AtomicU64::new(0) }
     }
 }
 
@@ -62,9 +64,18 @@ impl<P: Packet> HookPoint<P> {
             return Hooked::On(packet);
         }
         let hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match hook {
-            Some(hook) => hook.pass(packet),
-            None => Hooked::On(packet),
+        let Some(hook) = hook else { return Hooked::On(packet) };
+        let packets = packet.packets();
+        let became = hook.pass(packet);
+        if matches!(became, Hooked::Dropped) {
+            // A count of its own.
+            self.dropped.fetch_add(packets.into(), Ordering::Relaxed);
         }
+        became
+    }
+
+    /// Packets that were dropped here.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
     }
 }

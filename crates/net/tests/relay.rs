@@ -105,6 +105,38 @@ fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
     prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1_200), 1..30)
 }
 
+/// Goal: what comes in at an end is asked by the filters of its device, after the other device's discipline.
+/// Method: three datagrams, of which those of 100 bytes are dropped where they come in; what is counted where.
+#[test]
+fn what_comes_in_is_filtered() {
+    let started = start();
+    let bench = Bench::new(&started);
+    let control = Control::new(started.1, 1);
+    for (side, name) in SIDES.into_iter().zip(["a", "b"]) {
+        control.add_device(name, Arc::clone(bench.relay.device(side))).expect("another name");
+    }
+    for line in [
+        "tc qdisc add dev a root handle 1: pfifo",
+        "tc qdisc add dev b clsact",
+        "tc filter add dev b ingress basic match 'meta(pkt_len gt 100)' action drop",
+    ] {
+        control.execute_line(line).expect(line);
+    }
+    [10, 100, 20].into_iter().for_each(|length| bench.send(RelaySide::A, &vec![7; length]));
+    assert_eq!([(); 2].map(|()| bench.next(RelaySide::B).len()), [10, 20]);
+    bench.send(RelaySide::B, &[7; 100]);
+    assert_eq!(bench.next(RelaySide::A).len(), 100, "the other way is another one");
+    let [sent, came] = [("a", "1:"), ("b", "ffff:")].map(|(device, handle)| {
+        let shown = control.execute_line(&format!("tc -s qdisc show dev {device} handle {handle}"));
+        shown.expect("it can be shown").to_string()
+    });
+    assert!(sent.contains(" 3 pkt (dropped 0,"), "{sent}");
+    assert!(came.contains(" 3 pkt (dropped 1,"), "{came}");
+    assert_eq!(SIDES.map(|side| bench.relay.device(side).filtered()), [0, 1]);
+    drop(bench);
+    started.1.shutdown();
+}
+
 /// Goal: datagrams arrive as they were sent, in order, both ways at once, and those of strangers do not.
 /// Method: random datagrams of both peers and of a stranger, mixed.
 #[test]

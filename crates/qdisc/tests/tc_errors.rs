@@ -90,11 +90,15 @@ qdisc add lacks `root` or `parent`
 
 qdisc add dev eth0 root abc
                         ^^^
-unknown kind of qdisc `abc`; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, red, pfifo_fast, noqueue, multiq, drr, ets, dev, root, parent, handle, est
+unknown kind of qdisc `abc`; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, red, pfifo_fast, noqueue, multiq, drr, ets, ingress, clsact, dev, root, parent, handle, est
 
-qdisc add dev eth0 ingress
-                   ^^^^^^^
-`ingress` is not supported: only what leaves a device is queued
+qdisc add dev eth0 root ingress
+                        ^^^^^^^
+`ingress` and `root` exclude each other
+
+qdisc add dev eth0 clsact limit 5
+                          ^^^^^
+`limit` is too much: clsact has no options
 
 qdisc add dev eth0 root parent 1:1 mq
                         ^^^^^^
@@ -393,7 +397,7 @@ filter add dev eth0 parent 1: u32 divisor 3
 filter add dev eth0 parent 1: flow flowid 1:1
                               ^^^^
 unknown kind of filter `flow`; allowed: u32, fw, flower, basic, matchall, dev, root, parent, protocol, prio, \
-priority, pref, preference, handle, chain
+priority, pref, preference, handle, chain, ingress, egress
 
 filter add dev eth0 protocol ip prio 70000 matchall flowid 1:1
                                      ^^^^^
@@ -407,9 +411,42 @@ filter add dev eth0 prio 1 handle 1:x u32 match u32 0 0
                                   ^^^
 `1:x` is not a name of a table or rule, such as 800::801
 
-filter add dev eth0 u32 match u32 0 0 flowid 1:1 action drop
-                                                 ^^^^^^
-`action` is not supported: filters send packets to classes, actions do not exist
+filter add dev eth0 ingress egress matchall action drop
+                            ^^^^^^
+`egress` and `parent` exclude each other
+
+filter add dev eth0 u32 match u32 0 0 flowid 1:1 action dorp
+                                                        ^^^^
+unknown action `dorp`; allowed: pass, ok, drop, shot, pipe, continue, reclassify, gact, police, mirred
+
+filter add dev eth0 matchall action
+                                    ^
+the value of `action` is missing; allowed: pass, ok, drop, shot, pipe, continue, reclassify, gact, police, mirred
+
+filter add dev eth0 matchall action drop action goto chain 2
+                                                ^^^^
+`goto` is not supported: there is one chain of filters, and their actions are asked in order; allowed: pass, ok, drop, \
+shot, pipe, continue, reclassify
+
+filter add dev eth0 matchall action pedit ex munge ip ttl set 9
+                                    ^^^^^
+`pedit` is not supported: packets are not changed by filters; allowed: gact, police, mirred
+
+filter add dev eth0 matchall action police rate 1mbit drop
+                                                           ^
+police lacks `burst`; allowed: rate, burst, mtu, peakrate, conform-exceed, index
+
+filter add dev eth0 matchall action police rate 1mbit burst 10k avrate 1mbit
+                                                                ^^^^^^
+`avrate` is not supported: what passes is not estimated; use `rate`
+
+filter add dev eth0 matchall police mtu 9 action drop
+                                          ^^^^^^
+`police` and `action` exclude each other
+
+filter add dev eth0 matchall action mirred egress redirect
+                                                           ^
+the value of `mirred` is missing; allowed: dev
 
 filter add dev eth0 flower dst_port 80
                                     ^^

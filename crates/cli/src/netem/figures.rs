@@ -20,6 +20,8 @@ pub(crate) struct DeviceFigures {
     pub(crate) device: String,
     /// Packets that the system dropped before any queue saw them; `null` if it does not say.
     pub(crate) lost_ahead: Option<u64>,
+    /// Packets that filters of `ingress` and `clsact` dropped, where they came in or before any queue.
+    pub(crate) filtered: u64,
     pub(crate) queues: Vec<QueueFigures>,
 }
 
@@ -137,6 +139,9 @@ impl Figures {
                     "  queue {queue} held as much as --memory lets it: {over_memory} more packets dropped"
                 ));
             }
+            if device.filtered > 0 {
+                page.line(&format!("  filters of ingress and clsact dropped {} packets", device.filtered));
+            }
             if let Some(warning) = device.warning() {
                 page.line(&format!("  {warning}"));
             }
@@ -168,7 +173,12 @@ mod tests {
             QueueFigures::new(1, &"4-7".parse().unwrap(), 0, &QueueStatistics::default()),
             QueueFigures::new(2, &"8".parse().unwrap(), 0, &full),
         ];
-        let devices = vec![DeviceFigures { device: "eth1".to_owned(), lost_ahead: Some(152_316), queues }];
+        let devices = vec![DeviceFigures {
+            device: "eth1".to_owned(),
+            lost_ahead: Some(152_316),
+            filtered: 31,
+            queues,
+        }];
         Figures { schema: 1, name: "qc".to_owned(), devices }
     }
 

@@ -239,6 +239,7 @@ end:             Ctrl-C\n",
             DeviceFigures {
                 device: self.args.dev[at].clone(),
                 lost_ahead: device.lost_ahead(),
+                filtered: device.filtered(),
                 queues: vec![queue],
             }
         };

@@ -269,8 +269,8 @@ impl Running<'_> {
         };
         let of_device = |direction: &Direction| {
             let queues = (0..direction.device().queues()).map(|queue| of_queue(direction, queue)).collect();
-            let lost_ahead = direction.device().lost_ahead();
-            DeviceFigures { device: direction.name().to_owned(), lost_ahead, queues }
+            let (lost_ahead, filtered) = (direction.device().lost_ahead(), direction.device().filtered());
+            DeviceFigures { device: direction.name().to_owned(), lost_ahead, filtered, queues }
         };
         let devices = self.instance.directions().iter().map(of_device).collect();
         Figures { schema: 1, name: self.args.name.to_string(), devices }

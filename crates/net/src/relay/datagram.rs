@@ -53,6 +53,11 @@ pub(super) fn payload(from: SocketAddr, packet: &IpPacket) -> &[u8] {
     packet.bytes().get(headers(from)..).unwrap_or_default()
 }
 
+/// Whether a packet is of the version of IP that datagrams from there are.
+pub(super) fn is_of(from: SocketAddr, packet: &IpPacket) -> bool {
+    packet.bytes().first().is_some_and(|first| (first >> 4 == 4) == from.is_ipv4())
+}
+
 #[cfg(test)]
 mod tests {
     use super::{packet, payload};

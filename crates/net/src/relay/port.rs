@@ -174,12 +174,15 @@ impl Receive for EntryReceiver {
 pub(super) struct PeerExit {
     /// Whose datagrams they were.
     from: SocketAddr,
+    /// The peer is of the other version of IP: what is not of `from`'s was sent here by a filter.
+    crosses: bool,
     state: Mutex<(Option<UdpSocket>, Counts)>,
 }
 
 impl PeerExit {
     pub(super) fn new(from: SocketAddr, socket: UdpSocket) -> Self {
-        Self { from, state: Mutex::new((Some(socket), Counts::default())) }
+        let crosses = socket.peer_addr().is_ok_and(|to| to.is_ipv4() != from.is_ipv4());
+        Self { from, crosses, state: Mutex::new((Some(socket), Counts::default())) }
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -196,6 +199,10 @@ impl PeerExit {
         let payload = datagram::payload(self.from, &packet);
         let mut state = locked(&self.state);
         let (Some(socket), counts) = &mut *state else { return Ok(()) };
+        if self.crosses && !datagram::is_of(self.from, &packet) {
+            counts.dropped += 1;
+            return Ok(());
+        }
         // The error may be an earlier datagram's; then this one was not sent yet.
         for _ in 0..2 {
             match socket.send(payload) {
@@ -328,6 +335,21 @@ mod tests {
         assert_eq!((receive(64), counted()), (Received::Done, (3, 7_650, 1, 0)));
         assert!(UdpSocket::bind(end.listen).is_ok(), "the socket is closed");
         machine.shutdown();
+    }
+
+    /// Goal: where the two peers are of different versions of IP, a datagram that a filter sent back to its own
+    /// peer is not cut in the wrong place, but dropped and counted. Method: one of each version.
+    #[test]
+    fn what_was_sent_back_is_not_cut() {
+        let Ok(peer) = UdpSocket::bind("[::1]:0") else { return };
+        let socket = UdpSocket::bind("[::1]:0").unwrap();
+        socket.connect(peer.local_addr().unwrap()).unwrap();
+        let [from, to] = ["127.0.0.1:7", "127.0.0.1:8"].map(|address| address.parse().unwrap());
+        let exit = PeerExit::new(from, socket);
+        assert!(exit.transmit(datagram::packet(from, to, &[1; 50])).is_ok());
+        let (own, end) = ("[::1]:7".parse().unwrap(), "[::1]:8".parse().unwrap());
+        assert!(exit.transmit(datagram::packet(own, end, &[2; 60])).is_ok());
+        assert_eq!((exit.counts().packets, exit.counts().bytes, exit.counts().dropped), (1, 50, 1));
     }
 
     /// Goal: what goes out is counted: sent, refused by the peer's host, not taken by the kernel. Method: a

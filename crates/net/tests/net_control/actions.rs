@@ -235,6 +235,7 @@ fn clsact_asks_both_ways() {
     assert_eq!((counted(&world, "1:"), counted(&world, "ffff:")), ((3, 0), (6, 3)));
     assert_eq!([7, 8].map(|port| world.device.receive(parcel(port, 100)).is_some()), [true, false]);
     assert_eq!(counted(&world, "ffff:"), (8, 4), "both ways are one count");
+    assert_eq!(world.device.filtered(), 4);
     world.tc("tc filter del dev eth1 egress");
     assert!(world.device.keeps_whole(0));
     assert_eq!(world.show("tc filter show dev eth1 egress"), "");

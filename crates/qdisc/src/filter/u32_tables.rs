@@ -381,8 +381,7 @@ impl<A> U32Tables<A> {
         }
     }
 
-    /// Changes where a rule sends packets, and what is done with them; what it looks at stays, as in the
-    /// kernel.
+    /// Changes where a rule sends packets; what it looks at stays, as in the kernel.
     ///
     /// # Errors
     /// [`U32Error`], if there is no such rule, or no table that it could link to.
@@ -391,15 +390,21 @@ impl<A> U32Tables<A> {
         prio: u16,
         address: U32Address,
         link: Option<u16>,
-        (flow, actions): (Option<ClassId>, Option<A>),
+        flow: Option<ClassId>,
     ) -> Result<(), U32Error> {
         self.may_link(link)?;
         let rule = self.rule_mut(prio, address)?;
         rule.link = link.or(rule.link);
         rule.flow = flow.or(rule.flow);
-        if let Some(actions) = actions {
-            rule.actions = actions;
-        }
+        Ok(())
+    }
+
+    /// Changes what a rule does with packets.
+    ///
+    /// # Errors
+    /// [`U32Error`], if there is no such rule.
+    pub fn change_actions(&mut self, prio: u16, address: U32Address, actions: A) -> Result<(), U32Error> {
+        self.rule_mut(prio, address)?.actions = actions;
         Ok(())
     }
 

@@ -162,7 +162,8 @@ impl FilterBody {
                     return Err(TcFilterError::TableIsNoRule(address));
                 }
                 let link = options.link.map(|link| link.table);
-                Ok(tables.change_rule(prio, address, link, (options.flow, Some(actions.clone())))?)
+                tables.change_rule(prio, address, link, options.flow)?;
+                Ok(tables.change_actions(prio, address, actions.clone())?)
             }
             (Self::Fw(marks), Classifier::Fw(options), handle) => {
                 marks.change(options, actions, handle);
