@@ -13,7 +13,8 @@ use quietcore_live::{CpuId, CpuSet, Machine};
 use quietcore_qdisc::{Enqueued, Fifo, FifoLimit, Packet, PacketOrigin, Qdisc};
 use std::sync::Arc;
 
-/// A device with transmit queues. `Queued` of what it sends may also be what its filters sent elsewhere. Dropped, it sends nothing any more; what it holds is dropped.
+/// A device with transmit queues. Dropped, it sends nothing any more; what it holds is dropped. What filters
+/// of `clsact` send elsewhere counts as queued to its sender.
 ///
 /// See the [module](super).
 pub struct Device<P> {
@@ -97,8 +98,8 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
     }
 
     /// A packet has come in here: asks the `ingress` filters that a [`Control`](crate::Control) knows. `None`
-    /// if they dropped it or sent it elsewhere. Of packets of a device that is [linked](Self::link_to) to this
-    /// one they are asked already.
+    /// if they dropped it or sent it elsewhere. Of packets of a device that is [linked](Self::link_to) to
+    /// this one they are asked already.
     #[must_use]
     pub fn receive(&self, packet: P) -> Option<P> {
         match self.ingress.pass(packet) {
@@ -282,8 +283,8 @@ impl<P: Packet + Debug + Send + 'static> Device<P> {
         self.queues[queue].statistics()
     }
 
-    /// How many packets filters of `clsact` and `ingress` have dropped, those of this device that came in, too:
-    /// no discipline here has counted them. In all, also by filters that are there no more.
+    /// How many packets filters of `clsact` and `ingress` have dropped, before the queues and where they came
+    /// in: no discipline has counted them. In all, also by filters that are there no more.
     #[must_use]
     pub fn filtered(&self) -> u64 {
         self.egress.dropped() + self.ingress.dropped()

@@ -120,7 +120,11 @@ proptest! {
 
     /// Goal: in no span does more conform than the rate and the burst allow. Method: a greedy sender.
     #[test]
-    fn no_more_than_the_rate(rate in 1_000_u64..1_000_000, burst in 0..50_000_000_u64, step in 1..5_000_000_u64) {
+    fn no_more_than_the_rate(
+        rate in 1_000_u64..1_000_000,
+        burst in 0..50_000_000_u64,
+        step in 1..5_000_000_u64,
+    ) {
         let asked = Asked { rate: Some((rate, burst)), peak: None, mtu: 2_000, overhead: 0, cells: false };
         let mut police = Police::new(asked.built(), Nanos(0));
         let (mut passed, mut now) = (0_u64, 0_u64);
@@ -157,8 +161,8 @@ fn extremes() {
 
 /// Goal: as Linux 6.12 does it. Method: 40 echo replies, which were asked for 10 ms apart in a guest, policed
 /// where they came in at 12,500 bytes per second with a burst of 3,000: the numbers of the seven that passed.
-/// They were counted as 1,028 bytes each, without the header of Ethernet. A `police` of only an `mtu` of 1,028
-/// let none of them pass, as that counts the header.
+/// They were counted as 1,028 bytes each, without the header of Ethernet. A `police` of only an `mtu` of
+/// 1,028 let none of them pass, as that counts the header.
 #[test]
 fn as_in_the_kernel() {
     let rate = PoliceRate { rate: Rate::bytes_per_second(12_500).expect("not 0"), burst: Nanos(240_000_000) };

@@ -1,12 +1,13 @@
-//! `ingress` and `clsact`: filters of packets that come in at a device, and of those that are sent before they
-//! are queued.
+//! `ingress` and `clsact`: filters of packets that come in at a device, and of those that are sent before
+//! they are queued.
 //!
 //! Neither queues anything; their filters' actions let a packet pass, drop it or send it through another
 //! device. All of their filters and counts are under one lock, which no packet waits for where there is no
-//! filter. Source: Linux 6.12 net/sched/sch_ingress.c, act_mirred.c, net/core/dev.c, by behaviour: packets are
-//! counted where there is a filter, and only there; the device asks those of `ingress` whatever the name of
-//! their parent, and shows the name that was last typed. What comes in counts without the header of the
-//! link.
+//! filter.
+//!
+//! Source: Linux 6.12 net/sched/sch_ingress.c, act_mirred.c, net/core/dev.c, by behaviour: packets are counted
+//! where there is a filter, and only there; those of `ingress` are asked whatever their parent is called, and
+//! it is shown by the name that was last typed; what comes in counts without the header of the link.
 
 use super::TcControlError;
 use super::action::{Asked, SharedAction};

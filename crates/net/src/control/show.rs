@@ -75,7 +75,8 @@ impl<P: Packet + Debug + Send> ControlState<P> {
             TcObject::Filter => {
                 let mut reports = Vec::new();
                 for (name, entry) in devices {
-                    entry.show_filters((name, now), command.place, shown, &mut reports);
+                    let asked = FilterShow { device: name, now, shown };
+                    entry.show_filters(&asked, command.place, &mut reports);
                 }
                 reports.retain(|report| {
                     let of_prio = command.prio.is_none_or(|prio| prio == 0 || prio == report.prio);
@@ -85,6 +86,14 @@ impl<P: Packet + Debug + Send> ControlState<P> {
             }
         }
     }
+}
+
+/// What is asked for of the filters of a device.
+#[derive(Clone, Copy)]
+struct FilterShow<'a> {
+    device: &'a str,
+    now: Nanos,
+    shown: ShowOptions,
 }
 
 /// What `-s` says where packets never reached the discipline.
@@ -171,30 +180,22 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
         self.each(|_, _, node| node.report_classes(device, shown, reports));
     }
 
-    fn show_filters(
-        &self,
-        (device, now): (&str, Nanos),
-        place: Option<TcParent>,
-        shown: ShowOptions,
-        reports: &mut Vec<FilterReport>,
-    ) {
+    fn show_filters(&self, asked: &FilterShow<'_>, place: Option<TcParent>, reports: &mut Vec<FilterReport>) {
         let Some(parent) = filter_parent(self, place) else { return };
-        let mut show = |block: &FilterBlock, parent: ClassId, shown| {
-            show_block(block, (device, now), (parent, shown), reports);
-        };
         // What is not there has no filters, as in the kernel.
         if let Some(clsact) = self.clsact_of(parent) {
             let Ok(side) = clsact.kind.side(parent) else { return };
             clsact.filters.look(side, |block| {
                 // Its name may not be the one that was asked for.
-                let is_shown = shown.parent || block.parent != parent;
-                show(&block.filters, block.parent, ShowOptions { parent: is_shown, ..shown });
+                let is_shown = asked.shown.parent || block.parent != parent;
+                let shown = ShowOptions { parent: is_shown, ..asked.shown };
+                show_block(&block.filters, block.parent, &FilterShow { shown, ..*asked }, reports);
             });
             return;
         }
         let _ = self.look(parent.major(), |node| {
             if let Some(block) = node.filters.of(parent) {
-                show(block, parent, shown);
+                show_block(block, parent, asked, reports);
             }
         });
     }
@@ -202,8 +203,8 @@ impl<P: Packet + Debug + Send> DeviceEntry<P> {
 
 fn show_block(
     block: &FilterBlock,
-    (device, now): (&str, Nanos),
-    (parent, shown): (ClassId, ShowOptions),
+    parent: ClassId,
+    &FilterShow { device, now, shown }: &FilterShow<'_>,
     reports: &mut Vec<FilterReport>,
 ) {
     for FilterPriority { prio, protocol, body } in &block.priorities {

@@ -337,8 +337,8 @@ mod tests {
         machine.shutdown();
     }
 
-    /// Goal: where the two peers are of different versions of IP, a datagram that a filter sent back to its own
-    /// peer is not cut in the wrong place, but dropped and counted. Method: one of each version.
+    /// Goal: where the two peers are of different versions of IP, a datagram that a filter sent back to its
+    /// own peer is not cut in the wrong place, but dropped and counted. Method: one of each version.
     #[test]
     fn what_was_sent_back_is_not_cut() {
         let Ok(peer) = UdpSocket::bind("[::1]:0") else { return };

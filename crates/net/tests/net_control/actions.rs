@@ -124,8 +124,8 @@ fn what_is_dropped_is_counted() {
     assert!(shown.contains("(rule hit 4 success 3)"), "{shown}");
 }
 
-/// Goal: a packet that is reclassified is held against all filters 16 times more, as in Linux 6.12. Method: what
-/// two packets are counted as by the action, which a guest counted as 34 there.
+/// Goal: a packet that is reclassified is held against all filters 16 times more, as in Linux 6.12. Method:
+/// what two packets are counted as by the action, which a guest counted as 34 there.
 #[test]
 fn reclassification_ends() {
     let world = World::new(1);

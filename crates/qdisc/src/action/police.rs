@@ -92,9 +92,9 @@ impl Police {
         &self.settings
     }
 
-    /// What it says at `now` of a packet of that size, which has `longest` bytes on the link, or of which each
-    /// has so many if it stands for several. They differ where a packet comes in: buckets count it without the
-    /// header of the link, and `mtu` is that of the link.
+    /// What it says at `now` of a packet of that size, which has `longest` bytes on the link, or of which
+    /// each has so many if it stands for several. They differ where a packet comes in: buckets count it
+    /// without the header of the link, and `mtu` is that of the link.
     pub fn ask(&mut self, now: Nanos, size: impl Into<PacketSize>, longest: u32) -> PoliceVerdict {
         let PoliceSettings { rate, peak, mtu, conform, exceed } = self.settings;
         let size = size.into();

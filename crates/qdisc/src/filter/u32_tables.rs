@@ -12,8 +12,8 @@
 //! Source: Linux 6.12 net/sched/cls_u32.c, by behaviour (`crates/net/tests/tc_recorded`).
 
 use super::u32_key::{U32Offset, U32Selector};
-use crate::ClassId;
 use crate::tc::FilterOffload;
+use crate::{ClassId, Packet};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -469,12 +469,21 @@ impl<A> U32Tables<A> {
     pub fn search_with<R>(
         &mut self,
         prio: u16,
-        (network, mark): (&[u8], u32),
+        packet: &impl Packet,
+        decide: impl FnMut(Option<ClassId>, &A) -> U32Decision<R>,
+    ) -> Option<R> {
+        self.begin(prio, Search { network: packet.network_bytes(), mark: packet.mark(), next: 0 }, decide)
+    }
+
+    fn begin<R>(
+        &mut self,
+        prio: u16,
+        mut search: Search<'_>,
         mut decide: impl FnMut(Option<ClassId>, &A) -> U32Decision<R>,
     ) -> Option<R> {
         let root = self.tables.iter().position(|table| table.is_root && table.prio == prio)?;
         let spot = Spot { table: root, bucket: 0, from: 0 };
-        self.pass(spot, &mut Search { network, mark, next: 0 }, 0, &mut decide)?
+        self.pass(spot, &mut search, 0, &mut decide)?
     }
 
     /// Sends a packet through a bucket. `None`: it ended too early, and is for no rule.
@@ -524,7 +533,9 @@ impl U32Tables {
     /// Where the rules of a priority send a packet, if they know it: the first that has a class does. Cost:
     /// as [`search_with`](Self::search_with).
     pub fn search(&mut self, prio: u16, network: &[u8], mark: u32) -> Option<ClassId> {
-        self.search_with(prio, (network, mark), |flow, ()| flow.map_or(U32Decision::NoEnd, U32Decision::End))
+        self.begin(prio, Search { network, mark, next: 0 }, |flow, ()| {
+            flow.map_or(U32Decision::NoEnd, U32Decision::End)
+        })
     }
 }
 

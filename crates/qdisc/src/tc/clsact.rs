@@ -1,5 +1,5 @@
-//! `ingress` and `clsact`, which queue nothing: where filters of packets that come in, or are sent, are hung up.
-//! What makes one is the device.
+//! `ingress` and `clsact`, which queue nothing: they have filters of packets that come in, or are sent. What
+//! makes one is the device.
 //!
 //! Source: tc(8); iproute2 6.1 by behaviour.
 

@@ -64,8 +64,7 @@ impl FilterBody {
     ) -> Outcome {
         match self {
             Self::U32 => {
-                let of = (packet.network_bytes(), packet.mark());
-                let said = tables.search_with(prio, of, |flow, actions| decision(flow, actions, asked));
+                let said = tables.search_with(prio, packet, |flow, actions| decision(flow, actions, asked));
                 said.unwrap_or(Outcome::Next)
             }
             Self::MatchAll(None) => Outcome::Next,
@@ -119,7 +118,7 @@ impl FilterBody {
         tables: &mut U32Tables<ActionChain>,
     ) -> Result<(), TcFilterError> {
         match (self, classifier) {
-            (Self::U32, Classifier::U32(options)) => add_u32((options, actions), handle, prio, tables),
+            (Self::U32, Classifier::U32(options)) => add_u32(options, actions, handle, prio, tables),
             (Self::Fw(marks), Classifier::Fw(options)) => marks.add(options, actions, handle),
             (Self::Flower(flowers), Classifier::Flower(options)) => flowers.add(options, actions, handle),
             (Self::Basic(basics), Classifier::Basic(options)) => basics.add(options, actions, handle),
@@ -254,7 +253,8 @@ fn shown_tables(
 
 /// Makes a table or a rule; neither if the line says nothing.
 fn add_u32(
-    (options, actions): (&U32Options, &ActionChain),
+    options: &U32Options,
+    actions: &ActionChain,
     handle: Option<FilterHandle>,
     prio: u16,
     tables: &mut U32Tables<ActionChain>,

@@ -2,8 +2,8 @@
 //! `police ...`.
 //!
 //! Without a kind a word is one of `gact`, as `action drop`. Source: tc-actions(8), tc-police(8),
-//! tc-mirred(8); iproute2 6.1 by behaviour (`crates/net/tests/tc_recorded`). Absent: other kinds, `goto chain`,
-//! `jump`, `trap`, `cookie`, `hw_stats`; `avrate` and `pkts_rate` of `police`.
+//! tc-mirred(8); iproute2 6.1 by behaviour (`crates/net/tests/tc_recorded`). Absent: other kinds, `goto
+//! chain`, `jump`, `trap`, `cookie`, `hw_stats`; `avrate` and `pkts_rate` of `police`.
 
 mod gact;
 mod mirred;
