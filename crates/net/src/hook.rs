@@ -7,7 +7,7 @@
 //!
 //! Nothing is there until a line puts it there; until then a place costs a load for each packet or batch.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use super::sync::{SharedCount, ToldPresence};
 use quietcore_qdisc::Packet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,16 +29,16 @@ pub(crate) trait PacketHook<P>: Send + Sync {
 
 /// A place at which something may be asked.
 pub(crate) struct HookPoint<P> {
-    /// Whether there is something, as of the last change.
-    is_set: AtomicBool,
+    /// Whether there is something.
+    is_set: ToldPresence,
     hook: Mutex<Option<Arc<dyn PacketHook<P>>>>,
     /// Packets that were dropped here, whatever was asked then.
-    dropped: AtomicU64,
+    dropped: SharedCount,
 }
 
 impl<P> Default for HookPoint<P> {
     fn default() -> Self {
-        Self { is_set: AtomicBool::new(false), hook: Mutex::new(None), dropped: AtomicU64::new(0) }
+        Self { is_set: ToldPresence::default(), hook: Mutex::new(None), dropped: SharedCount::default() }
     }
 }
 
@@ -46,7 +46,7 @@ impl<P: Packet> HookPoint<P> {
     /// From now on this is asked, or nothing.
     pub(crate) fn set(&self, hook: Option<Arc<dyn PacketHook<P>>>) {
         let mut place = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
-        self.is_set.store(hook.is_some(), Ordering::Relaxed);
+        self.is_set.tell(hook.is_some());
         let before = core::mem::replace(&mut *place, hook);
         drop(place);
         drop(before);
@@ -54,8 +54,7 @@ impl<P: Packet> HookPoint<P> {
 
     /// Whether something is asked; that may be about to change.
     pub(crate) fn is_set(&self) -> bool {
-        // Paired with nothing: who finds it set takes the lock, and who does not is early.
-        self.is_set.load(Ordering::Relaxed)
+        self.is_set.get()
     }
 
     /// Asks what is there.
@@ -68,14 +67,13 @@ impl<P: Packet> HookPoint<P> {
         let packets = packet.packets();
         let became = hook.pass(packet);
         if matches!(became, Hooked::Dropped) {
-            // A count of its own.
-            self.dropped.fetch_add(packets.into(), Ordering::Relaxed);
+            self.dropped.add(packets.into());
         }
         became
     }
 
     /// Packets that were dropped here.
     pub(crate) fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+        self.dropped.get()
     }
 }

@@ -1,6 +1,6 @@
-//! What a queue tells without its lock.
+//! What a queue and a hook tell without their locks.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// Whether a queue takes several packets of a stream as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,5 +31,34 @@ impl ToldWholeness {
         let told = self.0.load(Ordering::Relaxed);
         let all = [Wholeness::Whole, Wholeness::AsFirst];
         all.into_iter().find(|one| *one as u8 == told).unwrap_or(Wholeness::Cut)
+    }
+}
+
+/// Whether something is there, as of the last change. Relaxed: who finds it there takes the lock to see what it
+/// is, and who does not is early.
+#[derive(Debug, Default)]
+pub(super) struct ToldPresence(AtomicBool);
+
+impl ToldPresence {
+    pub(super) fn tell(&self, is_there: bool) {
+        self.0.store(is_there, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A count that nothing else rests on, and so relaxed.
+#[derive(Debug, Default)]
+pub(super) struct SharedCount(AtomicU64);
+
+impl SharedCount {
+    pub(super) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }

@@ -68,7 +68,6 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
 
 /// Files besides `sync.rs` that may use atomics, and why.
 const ATOMICS_ALLOWED: &[(&str, &str)] = &[
-    ("crates/net/src/hook.rs", "whether filters are asked, and a count; they guard no other data"),
     ("bench/src/limits.rs", "measures what a compare-and-swap costs; guards nothing"),
     ("crates/cli/src/signals.rs", "one flag that a signal sets; it guards no other data"),
     ("crates/watch/src/memory.rs", "words that the kernel's program changes; each is a count of its own"),
