@@ -55,7 +55,7 @@ unknown command `get`; allowed: add, change, replace, delete, show, list, ls
 
 qd show dev eth0 netem
                  ^^^^^
-unknown word for show `netem`; allowed: dev, root, parent, handle
+unknown word for show `netem`; allowed: dev, root, parent, handle, ingress, clsact
 
 class show
            ^
