@@ -34,8 +34,8 @@ impl ToldWholeness {
     }
 }
 
-/// Whether something is there, as of the last change. Relaxed: who finds it there takes the lock to see what it
-/// is, and who does not is early.
+/// Whether something is there, as of the last change. Relaxed: a reader that finds it there takes the lock to
+/// see what it is, and one that does not is early.
 #[derive(Debug, Default)]
 pub(super) struct ToldPresence(AtomicBool);
 

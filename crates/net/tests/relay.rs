@@ -105,7 +105,7 @@ fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
     prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1_200), 1..30)
 }
 
-/// Goal: what comes in at an end is asked by the filters of its device, after the other one's discipline.
+/// Goal: what comes in at an end is asked by the filters of its device, behind the sender's discipline.
 /// Method: three datagrams, of which those of 100 bytes are dropped where they come in; what is counted where.
 #[test]
 fn what_comes_in_is_filtered() {

@@ -74,7 +74,7 @@ the value of `dev` is missing; allowed: the name of a device
 
 qdisc add dev eth0 root
                         ^
-qdisc add lacks a kind; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, red, pfifo_fast, noqueue, multiq, drr, ets
+qdisc add lacks a kind; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, red, pfifo_fast, noqueue, multiq, drr, ets, ingress, clsact
 
 class add dev eth0 parent 1:
                              ^

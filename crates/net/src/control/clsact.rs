@@ -5,9 +5,10 @@
 //! device. All of their filters and counts are under one lock, which no packet waits for where there is no
 //! filter.
 //!
-//! Source: Linux 6.12 net/sched/sch_ingress.c, act_mirred.c, net/core/dev.c, by behaviour: packets are counted
-//! where there is a filter, and only there; those of `ingress` are asked whatever their parent is called, and
-//! it is shown by the name that was last typed; what comes in counts without the header of the link.
+//! Source: Linux 6.12 net/sched/sch_ingress.c, act_mirred.c, net/core/dev.c, by behaviour: packets are
+//! counted where there is a filter, and only there; those of `ingress` are asked whatever their parent is
+//! called, and it is shown by the name that was last typed; what comes in counts without the header of the
+//! link.
 
 use super::TcControlError;
 use super::action::{Asked, SharedAction};
