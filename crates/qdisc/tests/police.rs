@@ -140,6 +140,23 @@ proptest! {
     }
 }
 
+/// Goal: what takes all that a bucket holds conforms, and a nanosecond's worth more does not. Method: packets
+/// of a millisecond each; a bucket of two of them, and one of the peak rate of one.
+#[test]
+fn the_last_byte_conforms() {
+    let rate = |bytes| Rate::bytes_per_second(bytes).expect("not 0");
+    let (conform, exceed) = (ControlAction::Pass, ControlAction::Drop);
+    let burst = PoliceRate { rate: rate(1_000_000), burst: Nanos(2_000_000) };
+    let of_rate = PoliceSettings { rate: Some(burst), peak: None, mtu: 1_000, conform, exceed };
+    let of_peak = PoliceSettings { peak: Some(rate(1_000_000)), ..of_rate };
+    let exceeding = |settings, moments: [u64; 4]| {
+        let mut police = Police::new(settings, Nanos(0));
+        moments.map(|now| police.ask(Nanos(now), 1_000, 1_000).exceeds)
+    };
+    assert_eq!(exceeding(of_rate, [0, 0, 999_999, 1_000_000]), [false, false, true, false]);
+    assert_eq!(exceeding(of_peak, [0, 999_999, 1_000_000, 1_999_999]), [false, true, false, true]);
+}
+
 /// Goal: extremes neither panic nor wrap. Method: the largest and the smallest of everything.
 #[test]
 fn extremes() {
