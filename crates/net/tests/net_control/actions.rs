@@ -1,9 +1,10 @@
 //! What filters do with packets besides choosing classes: actions, and `ingress` and `clsact`.
 
-use crate::world::{Gate, NOT_IP, Parcel, World, parcel};
+use crate::world::{Gate, NOT_IP, PATIENCE, Parcel, World, parcel};
 use quietcore::net::Device;
 use quietcore::qdisc::Enqueued;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Ports of so many packets that leave next.
 fn left(gate: &Gate, count: usize) -> Vec<u16> {
@@ -208,7 +209,9 @@ fn what_comes_back_is_not_asked_again() {
         tc filter add dev eth1 ingress matchall action police rate 8bit burst 200 drop");
     road.close();
     assert!(is_taken(&peer, 7));
+    let end = Instant::now() + PATIENCE;
     while road.refused() < 3 {
+        assert!(Instant::now() < end, "it is offered again and again: {} times", road.refused());
         std::thread::yield_now();
     }
     road.open();
