@@ -7,7 +7,7 @@
 //!
 //! Nothing is there until a line puts it there; until then a place costs a load for each packet or batch.
 
-use super::sync::{SharedCount, ToldPresence};
+use super::sync::{DropCount, ToldPresence};
 use quietcore_qdisc::Packet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,12 +33,12 @@ pub(crate) struct HookPoint<P> {
     is_set: ToldPresence,
     hook: Mutex<Option<Arc<dyn PacketHook<P>>>>,
     /// Packets that were dropped here, whatever was asked then.
-    dropped: SharedCount,
+    dropped: DropCount,
 }
 
 impl<P> Default for HookPoint<P> {
     fn default() -> Self {
-        Self { is_set: ToldPresence::default(), hook: Mutex::new(None), dropped: SharedCount::default() }
+        Self { is_set: ToldPresence::default(), hook: Mutex::new(None), dropped: DropCount::default() }
     }
 }
 

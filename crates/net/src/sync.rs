@@ -51,9 +51,9 @@ impl ToldPresence {
 
 /// A count that nothing else rests on, and so relaxed.
 #[derive(Debug, Default)]
-pub(super) struct SharedCount(AtomicU64);
+pub(super) struct DropCount(AtomicU64);
 
-impl SharedCount {
+impl DropCount {
     pub(super) fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }

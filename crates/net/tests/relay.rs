@@ -106,7 +106,8 @@ fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 /// Goal: what comes in at an end is asked by the filters of its device, behind the sender's discipline.
-/// Method: three datagrams, of which those of 100 bytes are dropped where they come in; what is counted where.
+/// Method: three datagrams, of which those of 100 bytes are dropped where they come in; what is counted
+/// where.
 #[test]
 fn what_comes_in_is_filtered() {
     let started = start();

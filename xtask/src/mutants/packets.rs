@@ -14,8 +14,8 @@ pub(super) const PACKETS: &[Mutant] = &[
         name: "netem-limit-off-by-one",
         rule: "netem holds as many packets as its limit says",
         file: NETEM,
-        right: "self.waiting.len() as u64 >= u64::from(settings.limit)",
-        wrong: "self.waiting.len() as u64 > u64::from(settings.limit)",
+        right: "waiting + u64::from(packet.packets()) > u64::from(settings.limit)",
+        wrong: "waiting > u64::from(settings.limit)",
         killers: DISCIPLINES,
     },
     Mutant {
@@ -104,7 +104,7 @@ pub(super) const PACKETS: &[Mutant] = &[
         file: "crates/qdisc/src/ip/mod.rs",
         right: "        self.complete_checksum();\n        self.bytes.corrupt(byte, bit);",
         wrong: "        self.bytes.corrupt(byte, bit);\n        self.complete_checksum();",
-        killers: &[Killer::Test(Suite::Disciplines, "an_owed_checksum_is_completed_when_it_is_needed")],
+        killers: DISCIPLINES,
     },
     Mutant {
         name: "owed-is-right",
@@ -120,7 +120,7 @@ pub(super) const PACKETS: &[Mutant] = &[
         file: "crates/qdisc/src/fifo/mod.rs",
         right: "self.statistics.qlen + u64::from(size.packets) <= u64::from(limit)",
         wrong: "self.statistics.qlen + 1 <= u64::from(limit)",
-        killers: &[Killer::Test(Suite::Disciplines, "limits_are_of_packets_of_the_link")],
+        killers: DISCIPLINES,
     },
     Mutant {
         name: "whole-in-netem-counts-as-one",
@@ -128,7 +128,7 @@ pub(super) const PACKETS: &[Mutant] = &[
         file: "crates/qdisc/src/netem/mod.rs",
         right: "let waiting = self.waiting.len() as u64 + self.stood_for;",
         wrong: "let waiting = self.waiting.len() as u64;",
-        killers: &[Killer::Test(Suite::Disciplines, "limits_are_of_packets_of_the_link")],
+        killers: DISCIPLINES,
     },
     Mutant {
         name: "whole-with-jitter",
@@ -136,7 +136,7 @@ pub(super) const PACKETS: &[Mutant] = &[
         file: "crates/qdisc/src/netem/mod.rs",
         right: "|| self.delay.jitter != Nanos(0)",
         wrong: "|| self.delay.jitter > self.delay.latency",
-        killers: &[Killer::Test(Suite::Disciplines, "netem_keeps_them_whole_where_it_only_delays")],
+        killers: DISCIPLINES,
     },
     Mutant {
         name: "whole-above-ceil",
@@ -144,7 +144,7 @@ pub(super) const PACKETS: &[Mutant] = &[
         file: "crates/qdisc/src/htb/node.rs",
         right: "self.settings.burst_bytes().min(self.settings.cburst_bytes())",
         wrong: "self.settings.burst_bytes().max(self.settings.cburst_bytes())",
-        killers: &[Killer::Test(Suite::Disciplines, "shapers_keep_them_whole_where_bursts_are_long")],
+        killers: DISCIPLINES,
     },
     Mutant {
         name: "whole-after-a-change",
@@ -160,10 +160,7 @@ pub(super) const PACKETS: &[Mutant] = &[
         file: "crates/qdisc/src/ip/facts.rs",
         right: "header.ports.is_some() && !header.fragment",
         wrong: "header.ports.is_some()",
-        killers: &[Killer::Test(
-            Suite::Disciplines,
-            "a_flow_is_addresses_protocol_and_ports_in_one_direction",
-        )],
+        killers: DISCIPLINES,
     },
     Mutant {
         name: "length-before-the-link",
@@ -171,6 +168,6 @@ pub(super) const PACKETS: &[Mutant] = &[
         file: "crates/qdisc/src/ip/mod.rs",
         right: "Self { link_header: bytes, ..self }.measured()",
         wrong: "Self { link_header: bytes, ..self }",
-        killers: &[Killer::Test(Suite::Disciplines, "it_counts_as_what_will_be_cut_out_of_it")],
+        killers: DISCIPLINES,
     },
 ];
