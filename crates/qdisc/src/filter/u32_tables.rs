@@ -141,6 +141,23 @@ impl<A> U32Table<A> {
         Some(U32Address { table: self.id, bucket, rule: rule.number })
     }
 
+    /// The first rule of a bucket, from there on, of which all is as told; `None` if the packet ends too
+    /// early.
+    fn first_met(
+        &mut self,
+        bucket: usize,
+        begin: usize,
+        search: &Search<'_>,
+        from: u32,
+    ) -> Option<Option<usize>> {
+        for (behind, rule) in self.buckets[bucket][begin..].iter_mut().enumerate() {
+            if rule.ask(search, from)? {
+                return Some(Some(begin + behind));
+            }
+        }
+        Some(None)
+    }
+
     fn rules(&self) -> impl Iterator<Item = &U32Rule<A>> {
         self.buckets.iter().flatten()
     }
@@ -495,11 +512,10 @@ impl<A> U32Tables<A> {
         decide: &mut impl FnMut(Option<ClassId>, &A) -> U32Decision<R>,
     ) -> Option<Option<R>> {
         let Spot { table, bucket, from } = spot;
-        for at in 0..self.tables[table].buckets[bucket].len() {
-            let rule = &mut self.tables[table].buckets[bucket][at];
-            if !rule.ask(search, from)? {
-                continue;
-            }
+        let mut begin = 0;
+        while let Some(at) = self.tables[table].first_met(bucket, begin, search, from)? {
+            begin = at + 1;
+            let rule = &self.tables[table].buckets[bucket][at];
             if let Some(link) = rule.link {
                 let (hash, offset) = (rule.selector.hash, rule.selector.offset);
                 if depth == DEPTH_MAX {
