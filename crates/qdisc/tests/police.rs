@@ -157,6 +157,19 @@ fn the_last_byte_conforms() {
     assert_eq!(exceeding(of_peak, [0, 999_999, 1_000_000, 1_999_999]), [false, true, false, true]);
 }
 
+/// Goal: of a pause no more than the burst fills the peak rate's bucket. Method: a peak rate whose bucket
+/// takes longer to fill than the rate's, emptied, and a pause that is longer than both.
+#[test]
+fn a_pause_fills_no_more_than_the_burst() {
+    let rate = Rate::bytes_per_second(10_000_000).map(|rate| PoliceRate { rate, burst: Nanos(1_000_000) });
+    let (peak, conform, exceed) =
+        (Rate::bytes_per_second(1_000_000), ControlAction::Pass, ControlAction::Drop);
+    let mut police = Police::new(PoliceSettings { rate, peak, mtu: 1500, conform, exceed }, Nanos(0));
+    let mut exceeds = |now, bytes: u32| police.ask(Nanos(now), bytes, bytes).exceeds;
+    assert!(!exceeds(0, 1500) && exceeds(0, 1), "its bucket is empty");
+    assert!(exceeds(10_000_000, 1001) && !exceeds(10_000_000, 1000), "1 ms of the 10");
+}
+
 /// Goal: extremes neither panic nor wrap. Method: the largest and the smallest of everything.
 #[test]
 fn extremes() {
