@@ -20,12 +20,12 @@ import subprocess
 import sys
 import time
 
-# Rows of /proc/interrupts (x86), and the names that the events of the same interrupts have.
+# Rows of /proc/interrupts (x86), and the names that the events of the same interrupts have. The interrupts
+# of its row TLB are among those of CAL (arch/x86/kernel/irq.c, since Linux 4.10).
 PROCESSOR = {
     "LOC": ["local_timer"],
     "RES": ["reschedule"],
     "CAL": ["call_function", "call_function_single"],
-    "TLB": ["call_function", "call_function_single"],
     "IWI": ["irq_work"],
 }
 SENT = ["reschedule", "call_function", "call_function_single"]
