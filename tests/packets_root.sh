@@ -320,24 +320,35 @@ if command -v python3 >/dev/null; then
         tc -s qdisc show dev eth1 | sed -nE \
             's/.* ([0-9]+) pkt \(dropped ([0-9]+),.*/\1 \2/p; s/.*overload ([0-9]+) pkt.*/\1/p' | tr '\n' ' '
     }
-    flood() { # whether all of it is counted; that of the kernel's own, of neighbours, is some packets more
-        tc qdisc replace dev eth1 root pfifo limit 100
+    arrived() { ip netns exec "$name-b" cat /sys/class/net/eth2/statistics/rx_packets; }
+    flood() { # DISCIPLINE: whether all of it is counted; that of the kernel's own, of neighbours, is some more
+        local before lost_before sum=0 last=1
+        tc qdisc replace dev eth1 root "$@"
+        read -r _ _ lost_before < <(counted) # that is the device's, since its begin
+        before=$(arrived)
         in_a python3 -c '
 import socket
 flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for _ in range(300000):
     flood.sendto(bytes(100), ("10.77.0.2", 9))
 '
+        # Until it is all there, and the queue is empty.
         for _ in $(seq 100); do
             read -r went dropped lost < <(counted)
-            sum=$((went + dropped + ${lost:-0}))
-            [ "$sum" -lt 300000 ] || break
+            lost=$((${lost:-0} - ${lost_before:-0}))
+            sum=$((went + dropped + lost))
+            [ "$sum" -lt 300000 ] || [ "$sum" -ne "$last" ] || break
+            last=$sum
             sleep 0.1
         done
-        echo "      $went went, $dropped were dropped, ${lost:-0} lost ahead of the queue"
-        [ "$sum" -ge 300000 ] && [ "$sum" -le 300100 ] && [ "${lost:-0}" -gt 0 ]
+        arrived=$(($(arrived) - before))
+        echo "      $1: $arrived arrived, $dropped were dropped, $lost lost ahead of the queue"
+        [ "$sum" -ge 300000 ] && [ "$sum" -le 300100 ] && [ "$arrived" -eq "$went" ]
     }
-    check "of a flood every packet is counted" flood
+    overload() { flood pfifo limit 100 && [ "$lost" -gt 0 ]; }
+    check "of a flood every packet is counted" overload
+    check "so it is where most are dropped" flood tbf rate 20mbit burst 10k limit 100k
+    check "and where they wait" flood netem delay 20ms limit 1000
 else
     left_out "python3"
 fi
