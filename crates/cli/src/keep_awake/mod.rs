@@ -54,7 +54,7 @@ pub(crate) fn run(args: &KeepAwakeArgs) -> Result<CommandOutcome, CliError> {
     let busy = busy_of(&plan.isolated);
     let failed = |error: std::io::Error| CliError::Live(format!("cannot keep a CPU awake: {error}"));
     let (tick, began) = (sync::tick(), Instant::now());
-    let awake = AwakeCpus::start(plan.cpus.iter().map(|(cpu, _)| *cpu), tick).map_err(failed)?;
+    let awake = AwakeCpus::start(plan.cpus.iter().map(|(cpu, _)| *cpu)).map_err(failed)?;
     say(&announcement(&plan, &busy));
     let is_over = || interrupt.arrived() || args.span.is_some_and(|span| began.elapsed() >= span);
     while !is_over() && !awake.has_failed() {

@@ -11,14 +11,14 @@
 pub(super) enum SleeperTurn {
     /// It arms its timer now.
     Arm,
-    /// It stays awake until this tick, and looks again.
-    StayAwakeUntil(u64),
+    /// It stays awake until the next tick, and looks again.
+    StayAwake,
 }
 
 /// What one does that is awake in tick `now`, and whose partner armed its timer last in tick `other`.
 pub(super) fn turn(now: u64, other: Option<u64>) -> SleeperTurn {
     match other {
-        Some(other) if other == now => SleeperTurn::StayAwakeUntil(now + 1),
+        Some(other) if other == now => SleeperTurn::StayAwake,
         _ => SleeperTurn::Arm,
     }
 }
@@ -55,7 +55,7 @@ mod tests {
                 if is_awake {
                     sleepers[this] = match turn(now, other) {
                         SleeperTurn::Arm => Sleeper::Asleep { armed: now },
-                        SleeperTurn::StayAwakeUntil(until) => Sleeper::Awake { until },
+                        SleeperTurn::StayAwake => Sleeper::Awake { until: now + 1 },
                     };
                 }
             }
