@@ -137,10 +137,15 @@ pub(crate) fn check(choice: MutantChoice<'_>, times: u32) -> Result<usize, Failu
     }
     let mut copy = Copy::make(&workspace, times)?;
     let killers: Vec<Killer> = chosen.iter().flat_map(|(_, mutant)| mutant.killers).copied().collect();
-    for (place, suite) in killers.iter().map(|killer| killer.suite()).enumerate() {
-        if killers[..place].iter().all(|earlier| earlier.suite() != suite) {
-            copy.expect_pass(suite, &killers)?;
+    let mut suites: Vec<Suite> = vec![];
+    for suite in killers.iter().map(|killer| killer.suite()) {
+        if !suites.contains(&suite) {
+            suites.push(suite);
         }
+    }
+    for (place, suite) in suites.iter().enumerate() {
+        copy.expect_pass(*suite, &killers)?;
+        println!("unchanged, suite {} of {} passes: {suite:?}", place + 1, suites.len());
     }
     let (mut survivors, mut last) = (0, "");
     for (title, mutant) in &chosen {
