@@ -145,7 +145,7 @@ impl Watch {
     #[must_use]
     pub fn report(&mut self) -> WatchReport {
         self.look_names_up();
-        let handlers = self.handlers();
+        let handlers = handlers(self.rows.totals().0.map(|((_, key), _)| &key.thing));
         let (totals, merged) = self.rows.totals();
         let mut rows: Vec<WatchedRow> =
             totals.map(|((cpu, key), totals)| self.row(*cpu, key, totals, &handlers)).collect();
@@ -231,13 +231,6 @@ impl Watch {
         }
     }
 
-    /// The names of devices' handlers, as watched CPUs know them.
-    fn handlers(&self) -> Handlers {
-        let things = self.rows.totals().0.map(|((_, key), _)| key.thing);
-        let of_devices = things.filter(|thing| thing.source == DisturbanceSource::Device);
-        of_devices.map(|thing| (thing.number, thing.name)).collect()
-    }
-
     fn cause(&self, cause: &RowCause, handlers: &Handlers) -> WatchedCause {
         let RowCause { how, cpu, source, number, function, called, cgroup, task } = *cause;
         let name = match source {
@@ -261,6 +254,12 @@ impl Watch {
     }
 }
 
+/// The names of devices' handlers, as things of watched CPUs have them.
+fn handlers<'a>(things: impl Iterator<Item = &'a Thing>) -> Handlers {
+    let of_devices = things.filter(|thing| thing.source == DisturbanceSource::Device);
+    of_devices.map(|thing| (thing.number, thing.name)).collect()
+}
+
 /// Those that this process sent.
 fn own_interrupts(rows: &Rows) -> u64 {
     let comm = fs::read_to_string("/proc/self/comm").unwrap_or_default();
@@ -272,4 +271,24 @@ fn own_interrupts(rows: &Rows) -> u64 {
 /// Whether a stack begins with it because it was taken there.
 fn is_of_the_watch(function: &str) -> bool {
     ["bpf_", "__bpf_", "__traceiter_"].iter().any(|begin| function.starts_with(begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DisturbanceSource, FixedName, Thing, handlers};
+
+    /// Goal: an interrupt that is a cause has the name of its handler, and no other thing's of that number.
+    /// Method: a device's interrupt among a processor's and a softirq of the same number.
+    #[test]
+    fn handlers_are_those_of_devices() {
+        let [network, other] =
+            [*b"eth0\0\0\0\0\0\0\0\0\0\0\0\0", *b"SCHED\0\0\0\0\0\0\0\0\0\0\0"].map(FixedName);
+        let thing = |source, name| Thing { source, number: 7, function: 0, name };
+        let things = [
+            thing(DisturbanceSource::Processor, other),
+            thing(DisturbanceSource::Device, network),
+            thing(DisturbanceSource::Softirq, other),
+        ];
+        assert_eq!(handlers(things.iter()).into_iter().collect::<Vec<_>>(), [(7, network)]);
+    }
 }

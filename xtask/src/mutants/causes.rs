@@ -332,4 +332,28 @@ pub(super) const CAUSES: &[Mutant] = &[
         wrong: "let usable = facts.online().difference(&isolated);",
         killers: &[Test(ExplainUnits, "keep_awake::tests::each_group_with_a_housekeeping_cpu_has_one_awake")],
     },
+    Mutant {
+        name: "missing-switch-is-any",
+        rule: "switches that follow one another miss none",
+        file: "crates/explain/src/figures/switches.rs",
+        right: "running.is_some_and(|running| running != previous)",
+        wrong: "running.is_some()",
+        killers: &[Test(ExplainUnits, "figures::switches::tests::a_missing_switch_is_told")],
+    },
+    Mutant {
+        name: "missing-switch-after-loss",
+        rule: "a switch that a mark of lost events explains is not told again",
+        file: "crates/explain/src/figures/switches.rs",
+        right: "*self.of(cpu) = None;",
+        wrong: "let _ = self.of(cpu);",
+        killers: &[Test(ExplainUnits, "figures::switches::tests::a_missing_switch_is_told")],
+    },
+    Mutant {
+        name: "chain-of-the-previous",
+        rule: "a CPU runs what its last switch was to",
+        file: "crates/explain/src/figures/switches.rs",
+        right: "self.of(cpu).replace(next)",
+        wrong: "self.of(cpu).replace(previous)",
+        killers: &[Test(ExplainUnits, "figures::switches::tests::a_missing_switch_is_told")],
+    },
 ];

@@ -247,4 +247,12 @@ pub(super) const WATCHED: &[Mutant] = &[
         wrong: "is_number.then_some(number)",
         killers: &[Test(WatchUnits, "cgroups::tests::folders_say_what_they_belong_to")],
     },
+    Mutant {
+        name: "handler-of-any-source",
+        rule: "what has a device's number is not the device's interrupt",
+        file: "crates/watch/src/watch.rs",
+        right: "things.filter(|thing| thing.source == DisturbanceSource::Device);",
+        wrong: "things.filter(|thing| thing.source != DisturbanceSource::Task);",
+        killers: &[Test(WatchUnits, "watch::tests::handlers_are_those_of_devices")],
+    },
 ];
