@@ -321,7 +321,7 @@ if command -v python3 >/dev/null; then
             's/.* ([0-9]+) pkt \(dropped ([0-9]+),.*/\1 \2/p; s/.*overload ([0-9]+) pkt.*/\1/p' | tr '\n' ' '
     }
     arrived() { ip netns exec "$name-b" cat /sys/class/net/eth2/statistics/rx_packets; }
-    flood() { # DISCIPLINE: whether all of it is counted; that of the kernel's own, of neighbours, is some more
+    flood() { # DISCIPLINE: whether all of it is counted; the kernel's own, of neighbours, is some more
         local before lost_before sum=0 last=1
         tc qdisc replace dev eth1 root "$@"
         read -r _ _ lost_before < <(counted) # that is the device's, since its begin
