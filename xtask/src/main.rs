@@ -35,8 +35,9 @@ usage: cargo xtask COMMAND
                         what passed and what this machine cannot run; of the mutants those of changed files and a
                         tenth of the others, which rotates; --all: every mutant, and miri
   tidy                  the rules of style that a program can check
-  mutants [NAME|--since COMMIT] [--times N]   breaks one rule at a time and expects the tests to notice, N times of
-                        N; NAME chooses mutants or lists (several: A,B), COMMIT those of files that have changed since then
+  mutants [NAME|--since COMMIT|--tenth K] [--times N]   breaks one rule at a time and expects the tests to notice, N
+                        times of N; NAME chooses mutants or lists (several: A,B), COMMIT those of files that have changed
+                        since then, K one of ten parts (1 to 10), as all of them take hours
   instructions [--record]   counts the instructions of the runtime's hot paths, beside those written down; --record:
                         writes them down
   bench [--record] [--rounds N] [--quick]   measures every target of speed beside the machine's own limits; half an
@@ -117,7 +118,11 @@ fn mutants_options<'a>(words: &[&'a str]) -> Result<(mutants::MutantChoice<'a>, 
         [] => Ok((mutants::MutantChoice::All, times)),
         [name] if !name.starts_with('-') => Ok((mutants::MutantChoice::Named(name), times)),
         ["--since", commit] => Ok((mutants::MutantChoice::Since(commit), times)),
-        _ => Err("mutants takes one name, or --since COMMIT, and --times N behind it".to_owned()),
+        ["--tenth", number] => {
+            let number = number.parse().ok().filter(|number| (1..=mutants::ROTATION).contains(number));
+            Ok((mutants::MutantChoice::Tenth(number.ok_or("--tenth needs a number from 1 to 10")?), times))
+        }
+        _ => Err("mutants takes a name, --since COMMIT or --tenth K, and --times N behind it".to_owned()),
     }
 }
 

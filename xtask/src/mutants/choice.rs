@@ -11,7 +11,7 @@ use crate::workspace::{Workspace, capture};
 use std::process::Stdio;
 
 /// One mutant in this many is checked although nothing that it breaks was changed.
-const ROTATION: usize = 10;
+pub(crate) const ROTATION: usize = 10;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MutantChoice<'a> {
@@ -22,6 +22,8 @@ pub(crate) enum MutantChoice<'a> {
     Change,
     /// What breaks files that have changed since this commit.
     Since(&'a str),
+    /// One of ten parts, from 1, each of mutants whose killers are in few suites.
+    Tenth(usize),
 }
 
 /// A choice with what it asks of the repository.
@@ -62,12 +64,14 @@ impl<'a> Chooser<'a> {
             MutantChoice::Named(texts) => {
                 texts.split(',').any(|text| mutant.name.contains(text) || title.contains(text))
             }
-            MutantChoice::Change => {
-                let tenth = self.places[index] * ROTATION / self.places.len();
-                tenth == self.turn || self.has_changed(mutant)
-            }
+            MutantChoice::Change => self.tenth(index) == self.turn || self.has_changed(mutant),
+            MutantChoice::Tenth(number) => self.tenth(index) + 1 == number,
             MutantChoice::Since(_) => self.has_changed(mutant),
         }
+    }
+
+    fn tenth(&self, index: usize) -> usize {
+        self.places[index] * ROTATION / self.places.len()
     }
 
     fn has_changed(&self, mutant: &Mutant) -> bool {
@@ -78,6 +82,7 @@ impl<'a> Chooser<'a> {
     pub(super) fn left_out(&self) -> String {
         match self.choice {
             MutantChoice::All | MutantChoice::Named(_) => String::new(),
+            MutantChoice::Tenth(number) => format!(" (tenth {number} of {ROTATION})"),
             MutantChoice::Since(commit) => format!(" (those of files that have changed since {commit})"),
             MutantChoice::Change => {
                 let turn = self.turn + 1;
@@ -137,6 +142,8 @@ mod tests {
             let taken: Vec<usize> = (0..4 * ROTATION).filter(|&index| takes(turn, index)).collect();
             assert_eq!(taken.len(), 4);
             assert!(taken.iter().all(|index| index % 2 == taken[0] % 2), "turn {turn}: {taken:?}");
+            let tenth = chooser(MutantChoice::Tenth(turn + 1), &["crates/c.rs"], 0);
+            assert!((0..4 * ROTATION).all(|index| tenth.takes(index, "", &MUTANT) == taken.contains(&index)));
         }
     }
 

@@ -46,7 +46,7 @@ mod words;
 
 use crate::workspace::{Failure, Workspace, exit_code, run, shown, status};
 use choice::Chooser;
-pub(crate) use choice::MutantChoice;
+pub(crate) use choice::{MutantChoice, ROTATION};
 use killer::{Killer, Mutant, Suite};
 use std::fs;
 use std::os::unix::process::CommandExt;
