@@ -40,6 +40,17 @@ impl<P: Packet + Debug> InnerQdisc<P> {
         Self { qdisc, held: None, withdrawn: (0, 0) }
     }
 
+    /// Puts another in its place, or what a class begins with; returns how many packets are dropped with it:
+    /// those that it held, and those that it had dropped itself and the discipline around it counts from now
+    /// on.
+    pub(crate) fn graft(&mut self, inner: Option<Box<dyn Qdisc<P>>>) -> u64
+    where
+        P: Send,
+    {
+        let before = core::mem::replace(self, inner.map_or_else(Self::first, Self::boxed)).statistics();
+        before.dropped + before.qlen
+    }
+
     /// Its name in `tc`.
     #[must_use]
     pub fn kind(&self) -> &'static str {

@@ -5,6 +5,7 @@
 use super::{Ets, EtsError, EtsSettings};
 use crate::classful::TcDescription;
 use crate::kind::{ClassKind, QdiscContext, QdiscKind};
+use crate::prio::tc::PrioBands;
 use crate::refusal::TcRefusal;
 use crate::tc::TcProperties;
 use crate::tc::error::{TcError, TcProblem};
@@ -31,7 +32,7 @@ options! {
         /// What those that share send in their turns.
         quanta: EtsQuanta = "quanta",
         /// Each priority's band.
-        priomap: EtsPriomap = "priomap",
+        priomap: PrioBands = "priomap",
     }
 }
 
@@ -72,13 +73,6 @@ pub struct EtsQuanta(
     pub Vec<u32>,
 );
 
-/// The bands of the first priorities, from 1 to 16 of them; the others have the last band.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EtsPriomap(
-    /// Bands, from 0.
-    pub Vec<u8>,
-);
-
 impl OptionValue for EtsQuanta {
     fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
         let mut quanta = Vec::new();
@@ -94,24 +88,6 @@ impl OptionValue for EtsQuanta {
     fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result {
         write!(out, " {name}")?;
         self.0.iter().try_for_each(|quantum| quantum.show(out))
-    }
-}
-
-impl OptionValue for EtsPriomap {
-    fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError> {
-        let mut bands = Vec::new();
-        let mut next = Some(words.scalar(name)?);
-        while let Some(band) = next {
-            words.in_range(band, 0..=15)?;
-            bands.push(band);
-            next = if bands.len() < 16 { words.optional(name)? } else { None };
-        }
-        Ok(Self(bands))
-    }
-
-    fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, " {name}")?;
-        self.0.iter().try_for_each(|band| band.show(out))
     }
 }
 
@@ -205,7 +181,7 @@ impl<P: Packet + Debug + Send> ClassKind<P> for EtsClassOptions {
 
 #[cfg(test)]
 mod random {
-    use super::{EtsPriomap, EtsQuanta};
+    use super::EtsQuanta;
     use crate::tc::tests::random::Random;
     use proptest::strategy::{BoxedStrategy, Strategy as _};
 
@@ -214,17 +190,11 @@ mod random {
             proptest::collection::vec(1..=u32::MAX, 1..=16).prop_map(Self).boxed()
         }
     }
-
-    impl Random for EtsPriomap {
-        fn random() -> BoxedStrategy<Self> {
-            proptest::collection::vec(0..=15_u8, 1..=16).prop_map(Self).boxed()
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Ets, EtsClassOptions, EtsOptions, EtsPriomap, EtsQuanta, EtsSettings};
+    use super::{Ets, EtsClassOptions, EtsOptions, EtsQuanta, EtsSettings, PrioBands};
     use crate::ClassId;
     use crate::kind::{ClassKind as _, QdiscContext, QdiscKind as _};
     use std::string::ToString as _;
@@ -244,7 +214,7 @@ mod tests {
             bands: Some(5),
             strict: Some(2),
             quanta: Some(EtsQuanta(vec![1, 700])),
-            priomap: Some(EtsPriomap(vec![3, 2, 1])),
+            priomap: Some(PrioBands(vec![3, 2, 1])),
         };
         let mut expected = EtsSettings::new(5, 2);
         expected.quanta[2..4].copy_from_slice(&[256, 700]);
@@ -270,7 +240,7 @@ mod tests {
         let bands = |bands, strict| EtsOptions { bands, strict, ..EtsOptions::default() };
         assert_eq!(refused(&bands(None, None)), said("ets: `bands 0` cannot be: 0 bands: there are 1 to 16"));
         assert_eq!(refused(&bands(Some(2), Some(3))), said("ets: `strict 3` cannot be: 3 strict bands of 2"));
-        let priomap = Some(EtsPriomap(vec![0, 2]));
+        let priomap = Some(PrioBands(vec![0, 2]));
         assert_eq!(
             refused(&EtsOptions { priomap, ..bands(Some(2), None) }),
             said(

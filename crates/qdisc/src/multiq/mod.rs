@@ -134,9 +134,7 @@ impl<P: Packet + Debug + Send> Classful<P> for Multiq<P> {
 
     fn graft_inner(&mut self, _: Nanos, class: ClassId, inner: Option<Box<dyn Qdisc<P>>>) -> bool {
         let Some(band) = self.band_of(class) else { return false };
-        let inner = inner.map_or_else(InnerQdisc::first, InnerQdisc::boxed);
-        let before = core::mem::replace(&mut self.bands[band], inner).statistics();
-        self.counted.dropped += before.dropped + before.qlen;
+        self.counted.dropped += self.bands[band].graft(inner);
         true
     }
 

@@ -29,7 +29,8 @@ options! {
 
 impl Complete for PrioOptions {}
 
-/// The bands of the first priorities, from 1 to 16 of them; the others have the default's.
+/// The bands of the first priorities, from 1 to 16 of them. The others have those of [`PrioSettings`], or with
+/// `ets` its last band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrioBands(
     /// Bands, from 0.

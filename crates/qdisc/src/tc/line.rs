@@ -68,20 +68,8 @@ const QDISC_SHOW: &[OptionName] = &[
     ("clsact", "clsact"),
 ];
 const CLASS_SHOW: &[OptionName] = &[("root", "root"), ("parent", "parent"), ("classid", "classid")];
-const FILTER_SHOW: &[OptionName] = &[
-    ("root", "root"),
-    ("parent", "parent"),
-    ("protocol", "protocol"),
-    ("prio", "prio"),
-    ("priority", "prio"),
-    ("pref", "prio"),
-    ("preference", "prio"),
-    // It says nothing, as to `tc`.
-    ("handle", "filter handle"),
-    ("chain", "chain"),
-    ("ingress", "ingress"),
-    ("egress", "egress"),
-];
+/// A handle says nothing there, as to `tc`.
+const FILTER_SHOW: &[OptionName] = FILTER_HEAD;
 
 /// Reads one line, with or without `tc` or `quietcore tc` before it.
 ///

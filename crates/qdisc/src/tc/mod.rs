@@ -50,7 +50,7 @@ pub use crate::cbq::tc::{CbqBorrow, CbqClassOptions, CbqOptions, CbqShare};
 pub use crate::classful::TcDescription;
 pub use crate::codel::tc::{CodelEcn, CodelOptions};
 pub use crate::drr::tc::{DrrClassOptions, DrrOptions};
-pub use crate::ets::tc::{EtsClassOptions, EtsOptions, EtsPriomap, EtsQuanta};
+pub use crate::ets::tc::{EtsClassOptions, EtsOptions, EtsQuanta};
 pub use crate::fifo::tc::{BfifoOptions, PfifoOptions};
 pub use crate::fq::tc::{BeyondHorizon, FqOptions, Pacing, Priomap, Weights};
 pub use crate::fq_codel::tc::{FqCodelOptions, TrafficClassMatch};
