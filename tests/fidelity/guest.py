@@ -39,12 +39,14 @@ for row in /rows/*; do
     echo "@@@ ${row##*/}" >&3
     ip link add v0 txqueuelen 1000 address 02:00:00:00:00:01 type veth peer name v1 address 02:00:00:00:00:02
     ip link set v1 netns b
-    ip addr add 10.9.0.1/24 dev v0
+    for host in 0 1 2 3; do ip addr add 10.9.$host.1/16 dev v0; done
     ip link set v0 up
-    ip netns exec b /bin/iproute2-ip addr add 10.9.0.2/24 dev v1
+    ip netns exec b /bin/iproute2-ip addr add 10.9.0.2/16 dev v1
     ip netns exec b /bin/iproute2-ip link set v1 up
     ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev v0 nud permanent
-    ip netns exec b /bin/iproute2-ip neigh add 10.9.0.1 lladdr 02:00:00:00:00:01 dev v1 nud permanent
+    for host in 0 1 2 3; do
+        ip netns exec b /bin/iproute2-ip neigh add 10.9.$host.1 lladdr 02:00:00:00:00:01 dev v1 nud permanent
+    done
     while read -r line; do
         /bin/iproute2-$line 2>/tmp/err || { echo "@@ failed $line"; cat /tmp/err; } >&3
     done < "$row/lines"

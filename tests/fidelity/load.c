@@ -4,7 +4,7 @@
 //
 // A line of the plan is one datagram, numbered from 0: AT FLOW BYTES TOS RATE TXTIME
 //   AT      nanoseconds after the beginning; a datagram whose moment has passed is sent at once
-//   FLOW    0 to 255: the socket, and port 5000 + FLOW
+//   FLOW    0 to 255: the socket, port 5000 + FLOW, and the sender's address, 10.9.(FLOW / 64).1
 //   BYTES   on the link, 14 of Ethernet included: at least 54
 //   TOS     the byte of DSCP and ECN
 //   RATE    SO_MAX_PACING_RATE in bytes per second, from here on; 0 leaves it as it is
@@ -76,6 +76,7 @@ static int sender(unsigned flow) {
     int sock = socket(AF_INET, SOCK_DGRAM, 0);
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_port = htons(FIRST_PORT + flow)};
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    from.sin_addr.s_addr = htonl(0x0a090001 + (flow / 64 << 8));
     inet_pton(AF_INET, "10.9.0.2", &to.sin_addr);
     if (sock < 0 || bind(sock, (void *)&from, sizeof from)) fail("bind");
     if (connect(sock, (void *)&to, sizeof to)) fail("connect");

@@ -415,6 +415,75 @@ def share_rows():
     yield Row("red-tbf", red, lambda: mixed(48, 1_600_000, 6000, (200, 1515)), counts=["lost"])
 
 
+def cake_rows():
+    def cake(words):
+        return [f"tc qdisc add dev v0 root handle 1: cake {words}"]
+
+    def flood(gaps, until, sizes=(200, 1515), seed=50):
+        """Of each flow packets by chance, one each so many nanoseconds, as (flow, tos)."""
+        streams = [
+            mixed(seed + at, gap, until // gap, sizes, flows=(flow,), tos=(tos,))
+            for at, ((flow, tos), gap) in enumerate(gaps.items())
+        ]
+        return together(*streams)
+
+    one = {(0, 0): 3 * MILLI}
+    yield Row("cake-rtt", cake("bandwidth 2mbit besteffort rtt 30ms"), lambda: flood(one, 12 * SECOND), "exact")
+    yield Row(
+        "cake-ecn",
+        cake("bandwidth 2mbit besteffort"),
+        lambda: flood({(0, 2): 3 * MILLI, (1, 0): 20 * MILLI}, 12 * SECOND),
+        "exact",
+    )
+    four = {(0, 0): 2 * MILLI, (1, 0): 3 * MILLI, (2, 0): 12 * MILLI, (3, 0): 40 * MILLI}
+    yield Row("cake-flows", cake("bandwidth 4mbit besteffort flows"), lambda: flood(four, 10 * SECOND), "exact")
+    yield Row("cake-blind", cake("bandwidth 4mbit besteffort flowblind"), lambda: flood(four, 8 * SECOND), "exact")
+    # Host 0 has one flow, host 1 four, host 2 two.
+    hosts = {(flow, 0): 4 * MILLI for flow in (0, 64, 65, 66, 67, 128, 129)}
+    for mode in ("dual-srchost", "triple-isolate", "srchost"):
+        yield Row(f"cake-{mode}", cake(f"bandwidth 5mbit besteffort {mode}"), lambda: flood(hosts, 8 * SECOND), "exact")
+    # Best effort, bulk, video, voice; and a sparse one of each of two.
+    classes = {(0, 0): 3 * MILLI, (1, 32): 3 * MILLI, (2, 136): 4 * MILLI, (3, 184): 9 * MILLI, (4, 0): 50 * MILLI}
+    for tins in ("diffserv3", "diffserv4", "diffserv8", "precedence"):
+        yield Row(f"cake-{tins}", cake(f"bandwidth 5mbit {tins}"), lambda: flood(classes, 8 * SECOND), "exact")
+    yield Row(
+        "cake-shares",
+        [
+            "tc qdisc add dev v0 root handle 1: tbf rate 4mbit burst 3k limit 10mb",
+            "tc qdisc add dev v0 parent 1:1 handle 2: cake unlimited diffserv4",
+        ],
+        lambda: flood(classes, 6 * SECOND),
+        "exact",
+    )
+    light = {(0, 0): 7 * MILLI, (1, 0): 9 * MILLI}
+    for link in ("pppoe-vcmux", "bridged-ptm ether-vlan", "docsis", "ethernet", "overhead -20 mpu 90"):
+        name = link.split()[0]
+        yield Row(
+            f"cake-{name}",
+            cake(f"bandwidth 1800kbit besteffort {link}"),
+            lambda: flood(light, 8 * SECOND, (60, 1515)),
+            "exact",
+        )
+    yield Row(
+        "cake-ingress", cake("bandwidth 3mbit besteffort ingress"), lambda: flood(four, 8 * SECOND), "exact"
+    )
+    # Floods that do not answer: BLUE.
+    yield Row(
+        "cake-memory",
+        cake("bandwidth 2mbit besteffort memlimit 120k"),
+        lambda: flood({(0, 0): MILLI, (1, 0): 10 * MILLI}, 8 * SECOND, (1000, 1001)),
+        counts=["lost"],
+        delays=True,
+        walk=True,
+    )
+    yield Row(
+        "cake-autorate",
+        cake("bandwidth 1mbit besteffort autorate-ingress"),
+        lambda: flood({(0, 0): 4 * MILLI}, 8 * SECOND),
+        "exact",
+    )
+
+
 def rows():
     makers = [delay_rows, loss_rows, netem_rows, fq_rows, htb_rows, hfsc_rows, tbf_rows, share_rows]
-    return [row for make in makers for row in make()]
+    return [row for make in [*makers, cake_rows] for row in make()]

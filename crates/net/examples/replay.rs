@@ -9,7 +9,7 @@
 //! Reads lines of `tc` for the device `v0`, then a line of each packet: `send AT FLOW BYTES TOS RATE
 //! TXTIME`, with moments in nanoseconds, bytes on the link (14 of Ethernet included), the sender's pacing
 //! rate in bytes per second (0 for none), and how long after `AT` it asked for the packet to leave (-1 for
-//! not). A packet is of UDP, from port 5000 + FLOW to port 7000.
+//! not). A packet is of UDP, from 10.9.(FLOW / 64).1, port 5000 + FLOW, to 10.9.0.2, port 7000.
 //!
 //! Arguments: how many times it is played, with seeds from 1 on; and by how many nanoseconds timers are late,
 //! none if that is left out. Writes `@@ seed N`, then `r NUMBER NANOSECONDS TOS DAMAGED` for each
@@ -28,6 +28,8 @@ use std::sync::Arc;
 const LINK_HEADER: u16 = 14;
 /// Bytes of the headers of IPv4 and UDP.
 const HEADERS: usize = 28;
+/// Flows of each address that sends.
+const HOST_FLOWS: u16 = 64;
 /// Nanoseconds from the lines of `tc` to the first packet, so that what they made is idle.
 const IDLE: u64 = 1_000_000_000;
 
@@ -71,6 +73,14 @@ impl Packet for Sent {
 
     fn traffic_class(&self) -> Option<u8> {
         self.packet.traffic_class()
+    }
+
+    fn clear_code_point(&mut self) {
+        self.packet.clear_code_point();
+    }
+
+    fn link_header(&self) -> u32 {
+        self.packet.link_header()
     }
 
     fn mark_congestion(&mut self) -> bool {
@@ -126,6 +136,7 @@ impl Planned {
         bytes[..20]
             .copy_from_slice(&[69, self.tos, 0, 0, 0, 0, 64, 0, 64, 17, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2]);
         bytes[2..4].copy_from_slice(&(self.bytes as u16).to_be_bytes());
+        bytes[14] = (self.flow / HOST_FLOWS) as u8;
         let checksum = !checksum::folded(checksum::sum(&bytes[..20]));
         bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
         bytes[20..22].copy_from_slice(&(5_000 + self.flow).to_be_bytes());

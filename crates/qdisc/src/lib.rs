@@ -30,6 +30,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod action;
+mod cake;
 mod cbq;
 pub mod checksum;
 mod child;
@@ -68,6 +69,10 @@ mod tbf;
 pub mod tc;
 mod tx_queue;
 
+pub use cake::{
+    Cake, CakeAckFilter, CakeCells, CakeError, CakeFlow, CakeFraming, CakeIsolation, CakeSettings,
+    CakeStatistics, CakeTinStatistics, CakeTins,
+};
 pub use cbq::{Cbq, CbqClass, CbqClassStatistics, CbqError, CbqOverlimit, CbqSettings};
 pub use child::InnerQdisc;
 pub use class::ClassId;

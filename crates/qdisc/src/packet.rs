@@ -70,6 +70,11 @@ pub trait Packet: Sized + 'static {
         PacketSize { bytes: self.len(), packets: self.packets() }
     }
 
+    /// Bytes on the link of each packet it stands for but the last one, which may have fewer.
+    fn each(&self) -> u32 {
+        self.size().each()
+    }
+
     /// How many of its [bytes](Self::len) are headers of the link, which do not count where it comes in.
     fn link_header(&self) -> u32 {
         0
@@ -109,6 +114,9 @@ pub trait Packet: Sized + 'static {
     fn traffic_class(&self) -> Option<u8> {
         None
     }
+
+    /// Clears its DSCP; ECN stays.
+    fn clear_code_point(&mut self) {}
 
     /// Marks it as having met congestion (ECN); says whether it can be, and is now.
     fn mark_congestion(&mut self) -> bool {

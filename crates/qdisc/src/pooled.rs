@@ -110,6 +110,38 @@ impl<T> Pool<T> {
         self.places.get_mut(queue.first as usize)?.item.as_mut()
     }
 
+    /// Those of `queue` in order, each with its place.
+    pub(crate) fn iter(&self, queue: &PooledQueue) -> impl Iterator<Item = (u32, &T)> {
+        let mut next = queue.first;
+        core::iter::from_fn(move || {
+            let at = next;
+            let place = self.places.get(at as usize)?;
+            next = place.behind;
+            place.item.as_ref().map(|item| (at, item))
+        })
+    }
+
+    /// The last one of `queue`, and the place before it.
+    pub(crate) fn last(&self, queue: &PooledQueue) -> Option<(u32, &T)> {
+        let place = self.places.get(queue.last as usize)?;
+        place.item.as_ref().map(|item| (place.before, item))
+    }
+
+    /// Takes the one at a place of `queue`.
+    pub(crate) fn remove(&mut self, queue: &mut PooledQueue, at: u32) -> Option<T> {
+        if at == queue.first {
+            return self.pop_first(queue);
+        }
+        if at == queue.last {
+            return self.pop_last(queue);
+        }
+        let PooledPlace { behind, before, .. } = *self.places.get(at as usize)?;
+        self.places[before as usize].behind = behind;
+        self.places[behind as usize].before = before;
+        queue.len -= 1;
+        self.release(at)
+    }
+
     fn release(&mut self, at: u32) -> Option<T> {
         let place = &mut self.places[at as usize];
         place.behind = core::mem::replace(&mut self.free, at);

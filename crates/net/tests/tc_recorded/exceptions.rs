@@ -1,7 +1,7 @@
 //! What is not compared, and where we differ: each with its reason.
 
 /// Kinds that are not here, as words of lines.
-pub(crate) const ABSENT: &[&str] = &["cake", "monitor"];
+pub(crate) const ABSENT: &[&str] = &["monitor"];
 
 /// A form of `show` that is not compared.
 pub(crate) struct Form {
@@ -76,6 +76,10 @@ pub(crate) const DIFFERENT: &[Different] = &[
     different("flowid 1:10 flowid 1:11", TWICE),
     different("flowid 1:1 flowid 1:2", TWICE),
     different("classid 1:1 classid 1:2", TWICE),
+    different("cake besteffort diffserv4", TWICE),
+    different("cake flows hosts", TWICE),
+    different("cake nat nonat", TWICE),
+    different("cake ingress egress", TWICE),
     different(" indev ", "packets have not come in at another device"),
     different("filter replace dev eth0 parent 1: protocol ip prio 5$", NO_KIND),
     different("filter get dev eth0 parent 1: protocol", "rules are shown by `filter show` alone"),

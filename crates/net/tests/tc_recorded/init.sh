@@ -58,6 +58,8 @@ one() { # SOURCE SETUP LINE
     echo "@@ exit $code"
     echo "@@ stdout"; cat /tmp/out
     echo "@@ stderr"; cat /tmp/err
+    # tc does not end the last line of each message.
+    [ -z "$(tail -c 1 /tmp/err)" ] || echo
     if [ $code = 0 ] && [ ! -s /tmp/out ]; then
         while read -r form <&5; do
             echo "@@ show${form:+ $form}"

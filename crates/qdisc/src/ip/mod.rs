@@ -145,6 +145,12 @@ impl Packet for IpPacket {
         self.segments.map_or(1, |segments| segments.count(Packet::len(&self.bytes)))
     }
 
+    fn each(&self) -> u32 {
+        let whole = |segments: Segments| u32::from(segments.headers) + u32::from(segments.payload.get());
+        let segments = self.segments.filter(|_| self.packets() > 1);
+        segments.map_or(self.length, |segments| whole(segments) + u32::from(self.link_header))
+    }
+
     fn link_header(&self) -> u32 {
         u32::from(self.link_header).saturating_mul(self.packets())
     }
@@ -180,6 +186,21 @@ impl Packet for IpPacket {
 
     fn traffic_class(&self) -> Option<u8> {
         self.facts.map(|facts| facts.traffic_class(&self.bytes))
+    }
+
+    fn clear_code_point(&mut self) {
+        let Some(facts) = self.facts else { return };
+        let class = facts.traffic_class(&self.bytes);
+        if facts.is_v4() {
+            self.bytes[1] = class & ECN;
+            // What goes off the sum adds to the sum's complement.
+            let checksum = u16::from_be_bytes([self.bytes[10], self.bytes[11]]);
+            let (checksum, carry) = checksum.overflowing_add(u16::from(class & !ECN));
+            self.bytes[10..12].copy_from_slice(&(checksum + u16::from(carry)).to_be_bytes());
+        } else {
+            self.bytes[0] &= 0xf0;
+            self.bytes[1] &= ECN << 4 | 0x0f;
+        }
     }
 
     /// Sets ECN's two bits where its sender set one of them; IPv4's checksum follows (RFC 1624), right or

@@ -5,6 +5,7 @@ use super::error::{TcError, TcProblem};
 use super::mq::MqOptions;
 use super::table::{Demand, OptionTable, take};
 use super::words::LineWords;
+use crate::cake::tc::CakeOptions;
 use crate::cbq::tc::{CbqClassOptions, CbqOptions};
 use crate::classful::{Classful, TcDescription};
 use crate::codel::tc::CodelOptions;
@@ -56,6 +57,8 @@ kinds! {
         Codel(CodelOptions),
         /// Fair queues with controlled delay.
         FqCodel(FqCodelOptions),
+        /// A shaper with fair queues, controlled delay and priorities.
+        Cake(CakeOptions),
         /// Flows that are spread over buckets.
         Sfq(SfqOptions),
         /// Random early detection.
@@ -177,7 +180,7 @@ macro_rules! kinds {
             pub fn seed(&self) -> SeedUse {
                 match self {
                     Self::Netem(netem) => netem.seed.map_or(SeedUse::Drawn, SeedUse::Named),
-                    Self::Sfq(_) | Self::Red(_) => SeedUse::Drawn,
+                    Self::Cake(_) | Self::Sfq(_) | Self::Red(_) => SeedUse::Drawn,
                     _ => SeedUse::None,
                 }
             }

@@ -46,6 +46,10 @@ pub(crate) mod value;
 mod verb;
 pub(crate) mod words;
 
+pub use crate::cake::tc::{
+    CakeAckWord, CakeDirection, CakeIsolationWord, CakeNat, CakeOptions, CakeSplit, CakeTinsWord, CakeWash,
+};
+pub use crate::cake::typed::{CakeLink, CakeRate, CakeRtt};
 pub use crate::cbq::tc::{CbqBorrow, CbqClassOptions, CbqOptions, CbqShare};
 pub use crate::classful::TcDescription;
 pub use crate::codel::tc::{CodelEcn, CodelOptions};

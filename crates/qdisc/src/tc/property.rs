@@ -1,8 +1,8 @@
 //! What `tc` shows: properties, each with its text and its name and value in JSON, from one description.
 //!
 //! A kind describes itself with a list of them ([`TcProperties`]); what prints decides between text and JSON
-//! behind that, so the two cannot differ. A template has `{}` where the value stands, or none for words
-//! alone, and the blanks that `tc` writes: some are behind a property, some before, and some are two.
+//! behind that, so the two cannot differ. A template has `{}` where the value stands, `{:>12}` where it ends a
+//! column of so many characters, or none for words alone, and the blanks that `tc` writes: some are behind a property, some before, and some are two.
 //!
 //! ```
 //! use quietcore_qdisc::tc::{TcProperties, TcStyle, TcValue};
@@ -104,18 +104,29 @@ impl TcValue {
     }
 
     fn put(&self, template: &str, style: TcStyle, out: &mut String) {
-        let Some((before, behind)) = template.split_once("{}") else {
+        let place = template.split_once('{').and_then(|(before, rest)| {
+            let (form, behind) = rest.split_once('}')?;
+            Some((before, form.strip_prefix(":>").and_then(|width| width.parse().ok()).unwrap_or(0), behind))
+        });
+        let Some((before, width, behind)) = place else {
             out.push_str(template);
             return;
         };
         out.push_str(before);
-        match &self.text {
-            ValueText::Word(word) => out.push_str(word),
-            ValueText::BitRate(bits) if style.binary => out.push_str(&rate_text_binary(*bits)),
-            ValueText::BitRate(bits) => out.push_str(&rate_text(*bits)),
-        }
+        let text = match &self.text {
+            ValueText::Word(word) => word,
+            ValueText::BitRate(bits) if style.binary => &rate_text_binary(*bits),
+            ValueText::BitRate(bits) => &rate_text(*bits),
+        };
+        out.extend(core::iter::repeat_n(' ', width_left(width, text)));
+        out.push_str(text);
         out.push_str(behind);
     }
+}
+
+/// How much of a column a text leaves free.
+fn width_left(width: usize, text: &str) -> usize {
+    width.saturating_sub(text.len())
 }
 
 macro_rules! numbers {

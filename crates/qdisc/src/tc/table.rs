@@ -109,6 +109,14 @@ macro_rules! options {
             ) -> Result<(), $crate::tc::TcError> {
                 match name {
                     $($word => {
+                        let again = self.$field.as_ref();
+                        let again = again.and_then(|before| {
+                            $crate::tc::value::OptionValue::take_again(before, words)
+                        });
+                        if let Some(value) = again {
+                            self.$field = Some(value?);
+                            return Ok(());
+                        }
                         words.first_time(self.$field.as_ref(), $word)?;
                         let value: $ty = $crate::tc::value::OptionValue::take(words, $word)?;
                         $(words.in_range(value, $low..=$high)?;)?

@@ -17,6 +17,13 @@ pub(crate) trait OptionValue: Sized {
     /// Takes it; the word `name` was just taken.
     fn take(words: &mut LineWords<'_>, name: &'static str) -> Result<Self, TcError>;
 
+    /// Takes what stands behind a further name of an option that may be told with several; the name was just
+    /// taken, and this is what the ones before said. Nothing if the option stands once.
+    fn take_again(&self, words: &mut LineWords<'_>) -> Option<Result<Self, TcError>> {
+        let _ = words;
+        None
+    }
+
     /// Writes the name and the value, each behind a blank.
     fn put(&self, name: &'static str, out: &mut Formatter<'_>) -> fmt::Result;
 }
