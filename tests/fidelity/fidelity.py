@@ -56,9 +56,9 @@ def plays(row, replay, sent):
     if row.kind != "exact":
         return play(row, replay, sent, SEEDS)
     draw, made = random.Random(1), play(row, replay, sent)
-    for _ in range(SEEDS):
+    for seed in range(1, SEEDS + 1):
         late = itertools.accumulate((at + draw.randrange(PATH) for at in sent), max)
-        made += play(row, replay, list(late), 1, draw.randrange(PATH))
+        made += play(row, replay, list(late), 1, draw.randrange(PATH), seed)
     return made
 
 

@@ -65,6 +65,18 @@ def parse(text, sent=None):
 SENT = re.compile(r"Sent (\d+) bytes (\d+) pkt \(dropped (\d+), overlimits (\d+) requeues (\d+)\)")
 
 
+# What cake shows of each tin, and of all of them.
+TIN = re.compile(r"  (thresh|target|interval|.._delay|backlog|pkts|bytes|way_....|drops|marks|ack_drop|.._flows|max_len|quantum) ")
+ALL_TINS = re.compile(r" (memory used|capacity estimate|min/max .* size|average network hdr offset):")
+NUMBER = re.compile(r"([\d.]+)(us|ms|s|b|Kb|Mb|bit|Kbit|Mbit)?(?= |$)")
+UNITS = {"ms": 1e3, "s": 1e6, "Kb": 1 << 10, "Mb": 1 << 20, "Kbit": 1e3, "Mbit": 1e6}
+
+
+def numbers(line):
+    """Numbers of a line, times in microseconds."""
+    return [round(float(number) * UNITS.get(unit, 1)) for number, unit in NUMBER.findall(line)]
+
+
 def counters(shown):
     """The counters of each discipline and class, by its name."""
     found, name = {}, None
@@ -74,6 +86,9 @@ def counters(shown):
         elif counted := SENT.search(line):
             names = ["bytes", "packets", "dropped", "overlimits", "requeues"]
             found[name] = dict(zip(names, map(int, counted.groups())))
+        elif row := TIN.match(line) or ALL_TINS.match(line):
+            rest = numbers(line[row.end() :])
+            found[name].update((f"{row[1]}[{at}]", number) for at, number in enumerate(rest))
     return found
 
 

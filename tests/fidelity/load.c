@@ -7,8 +7,10 @@
 //   FLOW    0 to 255: the socket, port 5000 + FLOW, and the sender's address, 10.9.(FLOW / 64).1
 //   BYTES   on the link, 14 of Ethernet included: at least 54
 //   TOS     the byte of DSCP and ECN
-//   RATE    SO_MAX_PACING_RATE in bytes per second, from here on; 0 leaves it as it is
+//   RATE    SO_MAX_PACING_RATE in bytes per second, from here on; 0 leaves it as it is; of a segment its flags
 //   TXTIME  SCM_TXTIME: nanoseconds after it is sent; -1 for none
+// Flows from 192 on are of TCP: each segment acknowledges 1000 bytes more than the one of its flow before, or as
+// many if its flags are 0, and has data behind its first 54 bytes.
 // Writes "s NANOSECONDS" for each that is sent, and "r NUMBER NANOSECONDS TOS DAMAGED" for each that arrives,
 // both since the beginning, by one clock. Datagrams have no checksum of their own, so that every flipped bit
 // is seen.
@@ -31,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FLOWS = 256, PACKETS = 100000, PORT = 7000, FIRST_PORT = 5000, HEADERS = 42, WAIT_SECONDS = 30 };
+enum { FIRST_TCP = 192, FLOWS = 256, PACKETS = 100000, PORT = 7000, FIRST_PORT = 5000, HEADERS = 42, WAIT_SECONDS = 30 };
 
 struct planned {
     long long at, txtime;
@@ -72,7 +74,33 @@ static int receiver(const char *interface) {
     return sock;
 }
 
+/// A segment from port 5000 + FLOW to port 7000, whose number is its sequence number; returns its bytes.
+static unsigned segment(unsigned char *ip, const struct planned *one, unsigned number) {
+    static unsigned acknowledged[FLOWS];
+    unsigned bytes = one->bytes - 14, flow = one->flow, sum = 0;
+    acknowledged[flow] += one->rate ? 1000 : 0;
+    unsigned char head[40] = {69, one->tos, bytes >> 8, bytes, 0, 0, 64, 0, 64, 6, 0, 0, 10, 9, flow / 64, 1, 10, 9, 0, 2};
+    unsigned words[3] = {(FIRST_PORT + flow) << 16 | PORT, number, acknowledged[flow]};
+    for (int i = 0; i < 12; i++) head[20 + i] = words[i / 4] >> (24 - i % 4 * 8);
+    head[32] = 5 << 4;
+    head[33] = one->rate ? one->rate : 0x10;
+    for (int i = 0; i < 20; i += 2) sum += head[i] << 8 | head[i + 1];
+    sum = ~((sum & 0xffff) + (sum >> 16));
+    head[10] = sum >> 8;
+    head[11] = sum;
+    memcpy(ip, head, sizeof head);
+    return bytes;
+}
+
 static int sender(unsigned flow) {
+    if (flow >= FIRST_TCP) {
+        int raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
+        struct sockaddr_in there = {.sin_family = AF_INET};
+        inet_pton(AF_INET, "10.9.0.2", &there.sin_addr);
+        if (raw < 0 || connect(raw, (void *)&there, sizeof there)) fail("raw");
+        set(raw, SOL_SOCKET, SO_SNDBUFFORCE, 512 << 20, 4);
+        return raw;
+    }
     int sock = socket(AF_INET, SOCK_DGRAM, 0);
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_port = htons(FIRST_PORT + flow)};
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
@@ -94,6 +122,13 @@ static void send_one(int sock, unsigned number) {
     memcpy(payload, &number, 4);
     memcpy(payload + 4, &inverse, 4);
     struct iovec data = {payload, one->bytes - HEADERS};
+    if (one->flow >= FIRST_TCP) {
+        static unsigned char ip[65536];
+        unsigned bytes = segment(ip, one, number);
+        sent[number] = now(CLOCK_REALTIME);
+        if (send(sock, ip, bytes, 0) < 0 && errno != ENOBUFS) fail("segment");
+        return;
+    }
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(8)] = {0};
     struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
     if (one->txtime >= 0) {
@@ -143,9 +178,11 @@ static int take(int sock, long long base) {
     for (struct cmsghdr *head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head))
         if (head->cmsg_type == SCM_TIMESTAMPNS) memcpy(&at, CMSG_DATA(head), sizeof at);
     unsigned number;
-    memcpy(&number, frame + HEADERS, 4);
+    int is_tcp = frame[23] == IPPROTO_TCP;
+    memcpy(&number, frame + (is_tcp ? 38 : HEADERS), 4);
+    if (is_tcp) number = ntohl(number);
     printf("r %u %lld %u %d\n", number, at.tv_sec * 1000000000LL + at.tv_nsec - base, frame[15],
-           is_damaged(frame, bytes));
+           !is_tcp && is_damaged(frame, bytes));
     return 1;
 }
 
@@ -165,8 +202,9 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < count; i++) {
         const struct planned *one = &plan[i];
         int sock = flows[one->flow];
-        if (one->tos != classes[one->flow]) set(sock, IPPROTO_IP, IP_TOS, classes[one->flow] = one->tos, 4);
-        if (one->rate && one->rate != rates[one->flow])
+        if (one->flow < FIRST_TCP && one->tos != classes[one->flow])
+            set(sock, IPPROTO_IP, IP_TOS, classes[one->flow] = one->tos, 4);
+        if (one->flow < FIRST_TCP && one->rate && one->rate != rates[one->flow])
             set(sock, SOL_SOCKET, SO_MAX_PACING_RATE, rates[one->flow] = one->rate, 4);
         long long at = begin + one->at;
         struct timespec moment = {at / 1000000000, at % 1000000000};

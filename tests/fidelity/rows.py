@@ -476,6 +476,17 @@ def cake_rows():
         delays=True,
         walk=True,
     )
+    # Acknowledgements that wait behind data, some with data, with flags of ECN, or twice.
+    def acknowledgements():
+        draw, acks = random.Random(61), []
+        for at in range(3000):
+            flags = draw.choices((0x10, 0, 0x50, 0x18), (30, 2, 3, 1))[0]
+            size = 300 if draw.random() < 0.03 else 54
+            acks.append((at * MILLI, 192 + draw.randrange(2), size, 0, flags, -1))
+        return together(acks, mixed(62, 2 * MILLI, 1500, (1000, 1515)))
+
+    for words in ("ack-filter", "ack-filter-aggressive"):
+        yield Row(f"cake-{words}", cake(f"bandwidth 2mbit besteffort flowblind {words}"), acknowledgements, "exact")
     yield Row(
         "cake-autorate",
         cake("bandwidth 1mbit besteffort autorate-ingress"),

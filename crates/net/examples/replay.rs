@@ -11,10 +11,13 @@
 //! rate in bytes per second (0 for none), and how long after `AT` it asked for the packet to leave (-1 for
 //! not). A packet is of UDP, from 10.9.(FLOW / 64).1, port 5000 + FLOW, to 10.9.0.2, port 7000.
 //!
-//! Arguments: how many times it is played, with seeds from 1 on; and by how many nanoseconds timers are late,
-//! none if that is left out. Writes `@@ seed N`, then `r NUMBER NANOSECONDS TOS DAMAGED` for each
-//! packet that leaves, and behind `@@ shown` what `tc -s qdisc show` and `tc -s class show` say in the end.
-//! tests/fidelity compares that with a kernel.
+//! Flows from 192 on are of TCP: a segment has RATE as its flags, the packet's number as its own, and
+//! acknowledges 1000 bytes more than the one of its flow before, or as many if RATE is 0.
+//!
+//! Arguments: how many times it is played, with one seed after the other; by how many nanoseconds timers
+//! are late, none if that is left out; and the first seed, 1 if that is left out. Writes `@@ seed N`, then
+//! `r NUMBER NANOSECONDS TOS DAMAGED` for each packet that leaves, and behind `@@ shown` what `tc -s qdisc
+//! show` and `tc -s class show` say in the end. tests/fidelity compares that with a kernel.
 
 use quietcore::net::{Control, Device, DeviceOptions, Driver, Network};
 use quietcore::qdisc::{Dequeued, IpPacket, Packet, Qdisc, checksum};
@@ -28,6 +31,8 @@ use std::sync::Arc;
 const LINK_HEADER: u16 = 14;
 /// Bytes of the headers of IPv4 and UDP.
 const HEADERS: usize = 28;
+/// The first flow of TCP.
+const FIRST_TCP: u16 = 192;
 /// Flows of each address that sends.
 const HOST_FLOWS: u16 = 64;
 /// Nanoseconds from the lines of `tc` to the first packet, so that what they made is idle.
@@ -109,6 +114,8 @@ struct Planned {
     tos: u8,
     rate: u64,
     txtime: Option<u64>,
+    /// Of a segment of TCP.
+    acknowledged: u32,
 }
 
 impl Planned {
@@ -128,28 +135,39 @@ impl Planned {
             tos: u8::try_from(tos).ok()?,
             rate: u64::try_from(rate).ok()?,
             txtime: u64::try_from(txtime).ok(),
+            acknowledged: 0,
         })
     }
 
-    fn ip(&self) -> Vec<u8> {
+    /// The bytes of the packet, the `acknowledged` of which a segment of TCP acknowledges.
+    fn ip(&self, number: u32, acknowledged: u32) -> Vec<u8> {
+        let is_tcp = self.flow >= FIRST_TCP;
         let mut bytes = vec![0; self.bytes];
-        bytes[..20]
-            .copy_from_slice(&[69, self.tos, 0, 0, 0, 0, 64, 0, 64, 17, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2]);
+        let protocol = if is_tcp { 6 } else { 17 };
+        bytes[..20].copy_from_slice(&[
+            69, self.tos, 0, 0, 0, 0, 64, 0, 64, protocol, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2,
+        ]);
         bytes[2..4].copy_from_slice(&(self.bytes as u16).to_be_bytes());
         bytes[14] = (self.flow / HOST_FLOWS) as u8;
         let checksum = !checksum::folded(checksum::sum(&bytes[..20]));
         bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
         bytes[20..22].copy_from_slice(&(5_000 + self.flow).to_be_bytes());
         bytes[22..24].copy_from_slice(&7_000_u16.to_be_bytes());
-        bytes[24..26].copy_from_slice(&((self.bytes - 20) as u16).to_be_bytes());
+        if is_tcp {
+            bytes[24..28].copy_from_slice(&number.to_be_bytes());
+            bytes[28..32].copy_from_slice(&acknowledged.to_be_bytes());
+            (bytes[32], bytes[33]) = (5 << 4, if self.rate > 0 { self.rate as u8 } else { 0x10 });
+        } else {
+            bytes[24..26].copy_from_slice(&((self.bytes - 20) as u16).to_be_bytes());
+        }
         bytes
     }
 
     fn sent(&self, number: u32, at: Nanos) -> Sent {
         Sent {
             number,
-            packet: IpPacket::new(self.ip()).with_link_header(LINK_HEADER),
-            pacing_rate: (self.rate > 0).then_some(self.rate),
+            packet: IpPacket::new(self.ip(number, self.acknowledged)).with_link_header(LINK_HEADER),
+            pacing_rate: (self.rate > 0 && self.flow < FIRST_TCP).then_some(self.rate),
             departure: self.txtime.map(|later| Nanos(at.0 + later)),
         }
     }
@@ -173,7 +191,8 @@ impl Play<'_> {
                     let tos = sent.traffic_class().unwrap_or(0);
                     // A mark of congestion is no damage.
                     let before = Planned { tos, ..self.plan[sent.number as usize] };
-                    let damaged = u8::from(sent.network_bytes() != before.ip());
+                    let damaged =
+                        u8::from(sent.network_bytes() != before.ip(sent.number, before.acknowledged));
                     let at = now.0 - self.begin.0;
                     writeln!(self.left, "r {} {at} {tos} {damaged}", sent.number).expect("memory");
                 }
@@ -202,17 +221,23 @@ impl Play<'_> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let number = |at, default| std::env::args().nth(at).map_or(Ok(default), |word| word.parse::<u64>());
-    let (seeds, late) = (number(1, 1)?, number(2, 0)?);
+    let (seeds, late, first) = (number(1, 1)?, number(2, 0)?, number(3, 1)?);
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
     let (sends, lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("send "));
     let plan = sends.iter().map(|line| {
         Planned::parse(&line[5..]).ok_or_else(|| format!("{line}: not `send AT FLOW BYTES TOS RATE TXTIME`"))
     });
-    let plan = plan.collect::<Result<Vec<_>, _>>()?;
+    let mut plan = plan.collect::<Result<Vec<_>, _>>()?;
+    let mut acknowledged = [0_u32; 256];
+    for planned in plan.iter_mut().filter(|planned| planned.flow >= FIRST_TCP) {
+        let all = &mut acknowledged[usize::from(planned.flow) % 256];
+        *all += if planned.rate > 0 { 1_000 } else { 0 };
+        planned.acknowledged = *all;
+    }
     let (network, builder) = Network::new(Machine::builder().lanes("0".parse()?));
     let machine = builder.lane_threads(LaneThreads::new()).start()?;
-    for seed in 1..=seeds {
+    for seed in first..first + seeds {
         let device = Arc::new(Device::new(&network, machine, DeviceOptions::new(1), Nowhere)?);
         let control = Control::new(machine, seed);
         control.add_device("v0", Arc::clone(&device))?;

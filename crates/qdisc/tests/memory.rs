@@ -12,10 +12,11 @@ use quietcore_qdisc::filter::{
     U32Selector, U32Tables, are_met,
 };
 use quietcore_qdisc::{
-    ClassId, Codel, CodelLaw, CodelSettings, Dequeued, Distribution, Drr, Ets, EtsSettings, Fifo, FifoLimit,
-    Fq, FqCodel, FqCodelSettings, FqSettings, Hfsc, HfscClass, Htb, HtbClass, HtbSettings, IdleDamping,
-    InnerQdisc, IpPacket, Multiq, Netem, NetemDelay, NetemSettings, Noqueue, Packet, PfifoFast, Probability,
-    Qdisc, Red, RedCurve, RedSettings, ServiceCurve, Sfq, SfqSettings, Tbf, TbfLimit, TbfSettings,
+    Cake, CakeSettings, CakeTins, ClassId, Codel, CodelLaw, CodelSettings, Dequeued, Distribution, Drr, Ets,
+    EtsSettings, Fifo, FifoLimit, Fq, FqCodel, FqCodelSettings, FqSettings, Hfsc, HfscClass, Htb, HtbClass,
+    HtbSettings, IdleDamping, InnerQdisc, IpPacket, Multiq, Netem, NetemDelay, NetemSettings, Noqueue,
+    Packet, PfifoFast, Probability, Qdisc, Red, RedCurve, RedSettings, ServiceCurve, Sfq, SfqSettings, Tbf,
+    TbfLimit, TbfSettings,
 };
 use quietcore_testing::{CountingAllocator, allocations};
 
@@ -149,6 +150,23 @@ fn no_packet_of_a_controlled_queue_allocates() {
     let mut red = Red::new(settings, move || numbers.draw(), Nanos(1 << 40)).expect("they go together");
     assert_eq!(pass(&mut red, 150), 0);
     assert!(red.statistics().dropped > 1_000, "{:?}", red.statistics());
+}
+
+/// Goal: the same where a shaper, tins and hosts come on top, and a heap of the longest queues. Method: as
+/// above; with a rate that packets wait for, and without one; memory that is soon used up.
+#[test]
+fn no_packet_of_a_cake_allocates() {
+    for (bandwidth, memory_limit) in [(None, None), (Some(3_000_000_000), Some(400_000))] {
+        let interval = Nanos(30_000_000);
+        let tins = CakeTins::Diffserv4;
+        let settings = CakeSettings { bandwidth, interval, memory_limit, tins, ..CakeSettings::default() };
+        let mut numbers = Numbers(80);
+        let mut cake = Cake::new(settings, move || numbers.draw()).expect("they go together");
+        assert_eq!(pass(&mut cake, 300), 0);
+        let unresponsive = cake.cake_statistics().tins.iter().any(|tin| tin.unresponsive_flows > 0);
+        assert_eq!(unresponsive, memory_limit.is_some());
+        assert_eq!(cake.statistics().dropped > 1_000, memory_limit.is_some(), "{:?}", cake.statistics());
+    }
 }
 
 /// Goal: the same for bands, and for classes that take turns. Method: as above, 40 classes, or four bands.

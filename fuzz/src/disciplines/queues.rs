@@ -1,12 +1,13 @@
-//! Settings of what manages its queue or shares by flows and bands: codel, fq_codel, sfq, red, drr and ets.
+//! Settings of what manages its queue or shares by flows and bands: codel, fq_codel, sfq, red, drr, ets and cake.
 
 use super::numbers::{Random, class_id, numbers, rate, span};
 use super::parcel::Parcel;
 use arbitrary::{Result, Unstructured};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    CeSelector, CodelLaw, CodelSettings, Drr, EtsSettings, FqCodelSettings, IdleDamping, Multiq, Red,
-    RedCurve, RedSettings, Sfq, SfqRed, SfqSettings,
+    Cake, CakeAckFilter, CakeCells, CakeFraming, CakeIsolation, CakeSettings, CakeTins, CeSelector, CodelLaw,
+    CodelSettings, Drr, EtsSettings, FqCodelSettings, IdleDamping, Multiq, Red, RedCurve, RedSettings, Sfq,
+    SfqRed, SfqSettings,
 };
 use std::num::NonZeroU16;
 
@@ -93,6 +94,51 @@ pub(super) fn sfq(now: Nanos, u: &mut Unstructured<'_>) -> Result<Option<Sfq<Par
         red,
     };
     Ok(Sfq::new(settings, Box::new(random) as Random, now).ok())
+}
+
+pub(super) fn cake_settings(u: &mut Unstructured<'_>) -> Result<CakeSettings> {
+    use CakeIsolation as I;
+    use CakeTins as T;
+    Ok(CakeSettings {
+        major: 1,
+        bandwidth: u.arbitrary::<bool>()?.then(|| number(u).map(u64::from)).transpose()?,
+        autorate_ingress: u.arbitrary()?,
+        interval: span(u)?,
+        target: span(u)?,
+        tins: *u.choose(&[T::BestEffort, T::Precedence, T::Diffserv3, T::Diffserv4, T::Diffserv8])?,
+        isolation: *u.choose(&[
+            I::FlowBlind,
+            I::SourceHost,
+            I::DestinationHost,
+            I::Hosts,
+            I::Flows,
+            I::DualSourceHost,
+            I::DualDestinationHost,
+            I::Triple,
+        ])?,
+        wash: u.arbitrary()?,
+        ack_filter: *u.choose(&[
+            CakeAckFilter::Off,
+            CakeAckFilter::Conservative,
+            CakeAckFilter::Aggressive,
+        ])?,
+        split_gso: u.arbitrary()?,
+        ingress: u.arbitrary()?,
+        framing: CakeFraming {
+            raw: u.arbitrary()?,
+            overhead: u.int_in_range(-66..=258)?,
+            mpu: u.int_in_range(0..=258)?,
+            cells: *u.choose(&[CakeCells::Plain, CakeCells::Atm, CakeCells::Ptm])?,
+        },
+        memory_limit: u.arbitrary::<bool>()?.then(|| number(u)).transpose()?,
+        fwmark: u.arbitrary()?,
+        mtu: u.int_in_range(0..=9_000)?,
+    })
+}
+
+pub(super) fn cake(u: &mut Unstructured<'_>) -> Result<Option<Cake<Parcel, Random>>> {
+    let random = numbers(u64::from(u.arbitrary::<u32>()?) | 1);
+    Ok(Cake::new(cake_settings(u)?, Box::new(random) as Random).ok())
 }
 
 pub(super) fn multiq(u: &mut Unstructured<'_>) -> Result<Multiq<Parcel>> {

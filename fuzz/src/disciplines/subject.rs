@@ -6,10 +6,11 @@ use super::queues;
 use arbitrary::{Result, Unstructured};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, ClassId, Classful, Codel, Distribution, Drr, Ets, Fifo,
-    FifoLimit, Fq, FqCodel, FqSettings, Hfsc, HfscClass, Horizon, Htb, HtbClass, HtbSettings, InnerQdisc,
-    Multiq, Netem, NetemDelay, NetemLoss, NetemRate, NetemSettings, NetemSlot, Noqueue, OnLoss, PfifoFast,
-    Prio, PrioSettings, Probability, Qdisc, Red, ServiceCurve, Sfq, SlotSpacing, Tbf, TbfLimit, TbfSettings,
+    Cake, Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, ClassId, Classful, Codel, Distribution, Drr, Ets,
+    Fifo, FifoLimit, Fq, FqCodel, FqSettings, Hfsc, HfscClass, Horizon, Htb, HtbClass, HtbSettings,
+    InnerQdisc, Multiq, Netem, NetemDelay, NetemLoss, NetemRate, NetemSettings, NetemSlot, Noqueue, OnLoss,
+    PfifoFast, Prio, PrioSettings, Probability, Qdisc, Red, ServiceCurve, Sfq, SlotSpacing, Tbf, TbfLimit,
+    TbfSettings,
 };
 
 /// One of them.
@@ -25,6 +26,7 @@ pub enum Subject {
     Prio(Prio<Parcel>),
     Codel(Codel<Parcel>),
     FqCodel(FqCodel<Parcel>),
+    Cake(Cake<Parcel, Random>),
     Sfq(Sfq<Parcel, Random>),
     Red(Red<Parcel, Random>),
     PfifoFast(PfifoFast<Parcel>),
@@ -48,6 +50,7 @@ impl Subject {
             Self::Prio(queue) => queue,
             Self::Codel(queue) => queue,
             Self::FqCodel(queue) => queue,
+            Self::Cake(queue) => queue,
             Self::Sfq(queue) => queue,
             Self::Red(queue) => queue,
             Self::PfifoFast(queue) => queue,
@@ -60,7 +63,7 @@ impl Subject {
 
     /// `None` where the settings do not go together.
     pub fn arbitrary(now: Nanos, u: &mut Unstructured<'_>) -> Result<Option<Self>> {
-        Ok(Some(match u.int_in_range(0..=16_u8)? {
+        Ok(Some(match u.int_in_range(0..=17_u8)? {
             0 => Self::Fifo(fifo(u)?),
             1 => {
                 let Some(tbf) = tbf(now, u)? else { return Ok(None) };
@@ -108,6 +111,7 @@ impl Subject {
             13 => Some(Self::Noqueue(Noqueue::new())),
             14 => Some(Self::Multiq(queues::multiq(u)?)),
             15 => Some(Self::Drr(Drr::new(1))),
+            16 => queues::cake(u)?.map(Self::Cake),
             _ => Ets::new(queues::ets(u)?).ok().map(Self::Ets),
         })
     }
@@ -168,6 +172,7 @@ impl Subject {
                 let flows = queue.settings().flows + u32::from(u.ratio(1, 8)?);
                 let _ = queue.change(now, queues::fq_codel(flows, u)?);
             }
+            Self::Cake(queue) => _ = queue.change(queues::cake_settings(u)?),
             Self::Red(queue) => {
                 if let Some(settings) = queues::red_settings(u)? {
                     let _ = queue.change(settings, now);
@@ -203,7 +208,7 @@ fn inner(now: Nanos, u: &mut Unstructured<'_>) -> Result<InnerQdisc<Parcel>> {
 }
 
 fn inner_boxed(now: Nanos, u: &mut Unstructured<'_>) -> Result<Box<dyn Qdisc<Parcel>>> {
-    Ok(match u.int_in_range(0..=9_u8)? {
+    Ok(match u.int_in_range(0..=10_u8)? {
         0 => Box::new(fifo(u)?),
         1 => boxed_or_fifo(tbf(now, u)?, u)?,
         2 => boxed_or_fifo(netem(Chance::default(), now, u)?, u)?,
@@ -213,6 +218,7 @@ fn inner_boxed(now: Nanos, u: &mut Unstructured<'_>) -> Result<Box<dyn Qdisc<Par
         6 => boxed_or_fifo(queues::sfq(now, u)?, u)?,
         7 => boxed_or_fifo(queues::red(now, u)?, u)?,
         8 => Box::new(PfifoFast::new()),
+        9 => boxed_or_fifo(queues::cake(u)?, u)?,
         _ => boxed_or_fifo(Ets::new(queues::ets(u)?).ok(), u)?,
     })
 }

@@ -183,9 +183,12 @@ impl Suite {
             Self::Lanes => of("quietcore-live", "--test lane", "", "crates/live/tests/lane"),
             Self::Disciplines => of("quietcore-qdisc", DISCIPLINES, "", "crates/qdisc/tests"),
             Self::Trees => of("quietcore-qdisc", "--test hfsc --test cbq", "", "crates/qdisc/tests"),
-            Self::Controlled => {
-                of("quietcore-qdisc", "--test codel --test sfq --test red", "", "crates/qdisc/tests")
-            }
+            Self::Controlled => of(
+                "quietcore-qdisc",
+                "--test codel --test sfq --test red --test cake",
+                "",
+                "crates/qdisc/tests",
+            ),
             Self::Rounds => of("quietcore-qdisc", ROUNDS, "", "crates/qdisc/tests"),
             Self::DisciplineUnits => of("quietcore-qdisc", "--lib", "", "crates/qdisc/src"),
             Self::DeviceUnits => of("quietcore-net", "--lib", "", "crates/net/src"),

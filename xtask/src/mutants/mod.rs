@@ -13,6 +13,7 @@ mod bases;
 mod binary;
 mod boundaries;
 mod c_abi;
+mod cake;
 mod causes;
 mod choice;
 mod controlled;
@@ -90,6 +91,7 @@ const LISTS: &[(&str, &[Mutant])] = &[
     ("texts of doctor", figures::DOCTOR),
     ("units of tc, htb, hfsc, cbq and netem", schedulers::SCHEDULERS),
     ("queues with controlled delay", controlled::CONTROLLED_QUEUES),
+    ("cake: shaper, tins, hosts and COBALT", cake::CAKE),
     ("tables of netem, bands and rounds", kinds::KINDS),
     ("which packets filters are for", filters::FILTERS),
     ("what filters do with packets", actions::ACTIONS),

@@ -1,12 +1,12 @@
 //! Acknowledgements of TCP that later ones of the same connection say again.
 //!
-//! One that carries no data, and whose flags and options are plain, may go if a later one acknowledges as much
-//! or more. The filter drops the earlier of two such ones that wait before the one that comes; if it is
-//! aggressive, also a single one right before that. What marks of congestion tell is kept: where the flags of
-//! ECN change between two, the earlier stays.
+//! One that carries no data, and whose flags and options are plain, may go if a later one acknowledges as
+//! much or more. The filter drops the earlier of two such ones that wait before the one that comes; if it
+//! is aggressive, also a single one right before that. What marks of congestion tell is kept: where the
+//! flags of ECN change between two, the earlier stays.
 //!
-//! Source: tc-cake(8); "Piece of CAKE" (2018), section III.E; RFC 9293, 2018, 7323 by their formats; Linux 6.12
-//! net/sched/sch_cake.c, by behaviour.
+//! Source: tc-cake(8); "Piece of CAKE" (2018), section III.E; RFC 9293, 2018, 7323 by their formats; Linux
+//! 6.12 net/sched/sch_cake.c, by behaviour.
 
 use crate::IpHeader;
 use core::net::IpAddr;
@@ -204,5 +204,142 @@ impl<'a> AckSearch<'a> {
     pub(super) fn only(&self, last: u32) -> Option<u32> {
         let (at, flags) = self.eligible?;
         (at == last && flags == self.later.ecn_flags()).then_some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AckSearch, Acknowledgement};
+    use std::vec;
+    use std::vec::Vec;
+
+    /// A segment from port 5 to port 6: its number, flags, options, bytes of data.
+    fn segment(number: u32, flags: u8, options: &[u8], data: usize) -> Vec<u8> {
+        assert!(options.len().is_multiple_of(4));
+        let (header, mut bytes) = (20 + options.len(), vec![0_u8; 40 + options.len() + data]);
+        let total = bytes.len() as u16;
+        bytes[..20].copy_from_slice(&[69, 0, 0, 0, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        bytes[2..4].copy_from_slice(&total.to_be_bytes());
+        bytes[21] = 5;
+        bytes[23] = 6;
+        bytes[28..32].copy_from_slice(&number.to_be_bytes());
+        (bytes[32], bytes[33]) = ((header as u8 / 4) << 4, flags);
+        bytes[40..40 + options.len()].copy_from_slice(options);
+        bytes
+    }
+
+    fn ack(number: u32) -> Vec<u8> {
+        segment(number, 0x10, &[], 0)
+    }
+
+    fn timed(number: u32, sent: u8, echoed: u8) -> Vec<u8> {
+        segment(number, 0x10, &[1, 1, 8, 10, 0, 0, 0, sent, 0, 0, 0, echoed], 0)
+    }
+
+    fn selecting(number: u32, ranges: &[(u32, u32)]) -> Vec<u8> {
+        let mut options = vec![1, 1, 5, 2 + 8 * ranges.len() as u8];
+        for (from, to) in ranges {
+            options.extend([from.to_be_bytes(), to.to_be_bytes()].as_flattened());
+        }
+        segment(number, 0x10, &options, 0)
+    }
+
+    /// Which of `queue` goes when the last one comes.
+    fn goes(queue: &[Vec<u8>], is_aggressive: bool) -> Option<u32> {
+        let (last, earlier) = queue.split_last().expect("there is one");
+        let later = Acknowledgement::of(last).filter(Acknowledgement::triggers)?;
+        let mut search = AckSearch::new(&later);
+        let found = (0..).zip(earlier).find_map(|(at, packet)| search.look(at, packet));
+        found.or_else(|| search.only(earlier.len() as u32 - 1).filter(|_| is_aggressive))
+    }
+
+    /// Goal: of two that are said again the earlier goes; of one, none, unless the filter is aggressive.
+    /// Method: queues of two, three and four, the number at its wrap.
+    #[test]
+    fn the_earlier_of_two_goes() {
+        assert_eq!((goes(&[ack(1), ack(2)], false), goes(&[ack(1), ack(2)], true)), (None, Some(0)));
+        assert_eq!(goes(&[ack(u32::MAX), ack(3), ack(4)], false), Some(0));
+        assert_eq!(goes(&[ack(5), ack(3), ack(4)], false), None, "one says more");
+        assert_eq!(goes(&[ack(5), ack(3), ack(4)], true), Some(1));
+        assert_eq!(goes(&[ack(3), ack(5), ack(4)], true), None, "it is not right before");
+        assert_eq!(goes(&[ack(3), ack(3)], true), None, "a duplicate is a signal");
+        assert_eq!(goes(&[ack(1), ack(2), ack(3), ack(4)], false), Some(0));
+    }
+
+    /// Goal: only what would not be lost goes. Method: data, flags, reserved bits, options, another port,
+    /// another protocol, each before a later plain one; and what makes others go.
+    #[test]
+    fn only_plain_ones_go() {
+        let plain = [ack(1), ack(9)];
+        assert_eq!(goes(&plain, true), Some(0));
+        let mut reserved = ack(1);
+        reserved[32] |= 1;
+        let mut port = ack(1);
+        port[21] = 7;
+        let mut protocol = ack(1);
+        protocol[9] = 17;
+        let mss = segment(1, 0x10, &[2, 4, 5, 0xb4], 0);
+        let cut = segment(1, 0x10, &[5, 40, 0, 0], 0);
+        for (why, packet) in [
+            ("data", segment(1, 0x10, &[], 1)),
+            ("push", segment(1, 0x18, &[], 0)),
+            ("end", segment(1, 0x11, &[], 0)),
+            ("synchronise", segment(1, 0x12, &[], 0)),
+            ("reserved", reserved),
+            ("port", port),
+            ("protocol", protocol),
+            ("segment size", mss),
+            ("an option that is cut", cut),
+            ("nothing", vec![]),
+        ] {
+            assert_eq!(goes(&[packet, ack(9)], true), None, "{why}");
+        }
+        let signed = segment(1, 0x10, &[19, 18, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1], 0);
+        assert_eq!(goes(&[signed, ack(9)], true), Some(0));
+        assert_eq!(goes(&[ack(1), segment(9, 0x18, &[], 500)], true), Some(0), "data makes others go");
+        assert_eq!(goes(&[ack(1), segment(9, 0x12, &[], 0)], true), None);
+        assert_eq!(goes(&[ack(1), segment(9, 0, &[], 0)], true), None);
+    }
+
+    /// Goal: marks of congestion are not lost. Method: flags of ECN that change, between those that wait
+    /// and before the one that comes.
+    #[test]
+    fn marks_are_kept() {
+        let echo = |number| segment(number, 0x50, &[], 0);
+        assert_eq!(goes(&[echo(1), ack(2), ack(3), ack(4)], false), Some(1), "the mark stays");
+        assert_eq!(goes(&[ack(1), echo(2), echo(3)], false), None);
+        assert_eq!(goes(&[echo(1), ack(2)], true), None);
+        assert_eq!(goes(&[echo(1), echo(2)], true), Some(0));
+    }
+
+    /// Goal: times never go back. Method: times and echoes beside later ones, and one that has none.
+    #[test]
+    fn times_do_not_go_back() {
+        assert_eq!(goes(&[timed(1, 5, 3), timed(2, 5, 3)], true), Some(0));
+        assert_eq!(goes(&[timed(1, 6, 3), timed(2, 5, 3)], true), None);
+        assert_eq!(goes(&[timed(1, 5, 4), timed(2, 5, 3)], true), None);
+        assert_eq!(goes(&[timed(1, 5, 3), ack(2)], true), None);
+        assert_eq!(goes(&[ack(1), timed(2, 5, 3)], true), Some(0));
+    }
+
+    /// Goal: what was selected is selected again, or more of it. Method: ranges that are in others, that
+    /// are not, and that report a duplicate.
+    #[test]
+    fn selections_are_kept() {
+        let more = selecting(10, &[(20, 40)]);
+        assert_eq!(goes(&[selecting(10, &[(20, 30)]), more.clone()], true), Some(0));
+        assert_eq!(goes(&[selecting(10, &[(20, 40)]), more.clone()], true), None, "it says the same");
+        assert_eq!(goes(&[selecting(9, &[(20, 40)]), more.clone()], true), Some(0));
+        assert_eq!(goes(&[selecting(9, &[(19, 40)]), more.clone()], true), None);
+        assert_eq!(goes(&[selecting(9, &[(20, 41)]), more.clone()], true), None);
+        assert_eq!(goes(&[selecting(9, &[(20, 21)]), ack(50)], true), None, "none is selected again");
+        assert_eq!(
+            goes(&[selecting(30, &[(25, 35)]), selecting(31, &[(25, 60)])], true),
+            None,
+            "a duplicate"
+        );
+        let two = selecting(10, &[(50, 60), (20, 40)]);
+        assert_eq!(goes(&[selecting(10, &[(52, 55), (22, 30)]), two], true), Some(0));
+        assert_eq!(goes(&[ack(10), more], true), Some(0));
     }
 }

@@ -60,7 +60,8 @@ impl CapacityEstimate {
 mod tests {
     use super::CapacityEstimate;
 
-    /// Goal: the rate is found, bursts do not count as one. Method: bursts of ten packets at 8 Mbit/s on average.
+    /// Goal: the rate is found, bursts do not count as one. Method: bursts of ten packets at 8 Mbit/s on
+    /// average.
     #[test]
     fn the_rate_of_bursts_is_their_mean() {
         let (mut estimate, mut told) = (CapacityEstimate::new(0), 0);
@@ -73,7 +74,8 @@ mod tests {
         assert_eq!(told, rate * 15 / 16);
     }
 
-    /// Goal: what is not followed begins no window. Method: a packet that is skipped, before one that ends one.
+    /// Goal: what is not followed begins no window. Method: a packet that is skipped, before one that ends
+    /// one.
     #[test]
     fn what_is_skipped_does_not_count() {
         let mut estimate = CapacityEstimate::new(800);

@@ -60,7 +60,8 @@ impl FramedSizes {
 }
 
 impl CakeFraming {
-    /// How many bytes so many count: from the IP header on, or with the link header of a packet if it is `raw`.
+    /// How many bytes so many count: from the IP header on, or with the link header of a packet if it is
+    /// `raw`.
     #[must_use]
     pub fn counted(&self, bytes: u32) -> u32 {
         let with = bytes.saturating_add_signed(self.overhead).max(self.mpu);

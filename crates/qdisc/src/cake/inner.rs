@@ -1,5 +1,5 @@
-//! The classes of a [`Cake`]: its queues that are in a list, `major:1` the first one of the first tin; they have
-//! nothing inside. A filter's class names a queue by its second number, and a host by its first.
+//! The classes of a [`Cake`]: its queues that are in a list, `major:1` the first one of the first tin; they
+//! have nothing inside. A filter's class names a queue by its second number, and a host by its first.
 
 use super::tc::describe_flow;
 use super::{Cake, NamedPlace, QUEUES};

@@ -1,5 +1,5 @@
-//! Which queue has the most bytes, of all tins: a heap that is made when there is first no room, and kept for as
-//! long as that is not too long ago.
+//! Which queue has the most bytes, of all tins: a heap that is made when there is first no room, and kept
+//! for as long as that is not too long ago.
 //!
 //! Invariant: while it is kept, no queue of the heap has more bytes than the one above it.
 

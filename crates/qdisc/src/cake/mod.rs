@@ -2,22 +2,23 @@
 //!
 //! Packets go into tins by their DSCP, and in a tin into queues by their flow, whose turns are shared among
 //! hosts first ([`CakeIsolation`]). COBALT keeps the delay of each queue low. The shaper needs no burst: it
-//! counts when the link would be done with what was sent, and lets the next packet go then; a second count, of
-//! sent packets alone and half as fast again, bounds how long dropped ones can hold it up. When packets take too
-//! much memory, the longest queue of all drops from its head.
+//! counts when the link would be done with what was sent, and lets the next packet go then; a second count,
+//! of sent packets alone and half as fast again, bounds how long dropped ones can hold it up. When packets
+//! take too much memory, the longest queue of all drops from its head.
 //!
-//! A packet's mark (`fwmark`), or its priority `major:N`, names a tin; a filter names a queue (the second number
-//! of its class) and a host (the first).
+//! A packet's mark (`fwmark`), or its priority `major:N`, names a tin; a filter names a queue (the second
+//! number of its class) and a host (the first).
 //!
-//! Invariants (tests/cake): within a queue packets leave in order of arrival, but for acknowledgements that are
-//! dropped; `backlog`, `qlen` and memory are sums over queues; without `ingress`, over any span no more leaves
-//! than the rate and one packet.
+//! Invariants (tests/cake): within a queue packets leave in order of arrival, but for acknowledgements that
+//! are dropped; `backlog`, `qlen` and memory are sums over queues; without `ingress`, over any span no more
+//! leaves than the rate and one packet.
 //!
-//! Source: tc-cake(8); Høiland-Jørgensen, Täht, Morton: "Piece of CAKE" (2018); Linux 6.12 net/sched/sch_cake.c,
-//! by behaviour. Deviations: flows are spread by one fixed function, where the kernel draws one when it boots;
-//! a packet takes the memory that the kernel allocates for a datagram that a socket of its own sends;
-//! connections are not tracked, so `nat` sees addresses as they are, as in a kernel that tracks none; with
-//! `split-gso`, pieces of a stream are cut before they are queued, so the longest packet is one of the link.
+//! Source: tc-cake(8); Høiland-Jørgensen, Täht, Morton: "Piece of CAKE" (2018); Linux 6.12
+//! net/sched/sch_cake.c, by behaviour. Deviations: flows are spread by one fixed function, where the kernel
+//! draws one when it boots; a packet takes the memory that the kernel allocates for a datagram that a
+//! socket of its own sends; connections are not tracked, so `nat` sees addresses as they are, as in a
+//! kernel that tracks none; with `split-gso`, pieces of a stream are cut before they are queued, so the
+//! longest packet is one of the link.
 
 mod ack;
 mod cobalt;
@@ -62,7 +63,8 @@ const BUFFER_ROOM: u32 = 31 + 320;
 /// The smallest buffer.
 const BUFFER_MIN: u32 = 704;
 
-/// Bytes that the kernel allocates for a datagram of its own: buffers are powers of two, but the smallest one.
+/// Bytes that the kernel allocates for a datagram of its own: buffers are powers of two, but the smallest
+/// one.
 fn memory_of(packet: &impl Packet) -> u64 {
     let bytes = packet.len().saturating_sub(packet.link_header()).saturating_add(BUFFER_ROOM);
     let buffer = if bytes <= BUFFER_MIN { BUFFER_MIN } else { bytes.max(1_024).next_power_of_two() };
@@ -188,10 +190,10 @@ impl<P: Packet, R: FnMut() -> u32> Cake<P, R> {
         &self.settings
     }
 
-    /// Other settings from now on. What is queued in tins that are no longer there is dropped, and not counted.
+    /// Other settings from now on. What is queued in tins that are no longer there is dropped, and not
+    /// counted.
     ///
-    /// # Errors
-    /// [`CakeError`] names the setting that cannot be: then nothing has changed.
+    /// # Errors [`CakeError`] names the setting that cannot be: then nothing has changed.
     pub fn change(&mut self, settings: CakeSettings) -> Result<(), CakeError> {
         settings.check()?;
         self.settings = settings;
@@ -288,7 +290,7 @@ impl<P: Packet, R: FnMut() -> u32> Cake<P, R> {
             count: cobalt.count,
             drop_probability: cobalt.probability,
             blue_timer: Nanos(u64::try_from(now.saturating_sub(cobalt.blue_changed)).unwrap_or(0)),
-            drop_next: cobalt.is_dropping.then(|| cobalt.drop_next.saturating_sub(now)),
+            drop_next: cobalt.is_dropping.then(|| now.saturating_sub(cobalt.drop_next)),
         })
     }
 

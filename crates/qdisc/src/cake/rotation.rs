@@ -1,7 +1,7 @@
 //! The lists in which the queues of a tin take turns: each queue is in one of them, or in none.
 //!
-//! Links are numbers of queues; behind those of the queues stand the ends of the lists, so that a queue is put
-//! in or taken out from anywhere at once.
+//! Links are numbers of queues; behind those of the queues stand the ends of the lists, so that a queue is
+//! put in or taken out from anywhere at once.
 
 use super::spread::QUEUES;
 use alloc::vec::Vec;
@@ -71,8 +71,8 @@ mod tests {
     use super::{Rotation, TurnList};
     use std::collections::VecDeque;
 
-    /// Goal: lists keep order whatever is moved. Method: queues moved between lists by a fixed sequence, beside
-    /// three plain lists.
+    /// Goal: lists keep order whatever is moved. Method: queues moved between lists by a fixed sequence,
+    /// beside three plain lists.
     #[test]
     fn lists_keep_their_order() {
         let (mut rotation, mut plain) = (Rotation::new(), [const { VecDeque::<usize>::new() }; 3]);

@@ -161,7 +161,7 @@ impl<P: Packet, R: FnMut() -> u32> Cake<P, R> {
         let (own, whole) = (tin.law.pace.time_of(bytes), self.pace.time_of(bytes));
         // One that is late keeps what it is late by; one that is ahead is no further ahead than this packet.
         if tin.next_packet < now {
-            tin.next_packet += own;
+            tin.next_packet = tin.next_packet.saturating_add(own);
         } else if tin.next_packet < now.saturating_add(own) {
             tin.next_packet = now.saturating_add(own);
         }

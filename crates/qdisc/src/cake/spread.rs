@@ -1,11 +1,11 @@
 //! Which queue a packet goes to: queues in sets of eight, in which a flow takes any that is free.
 //!
-//! A flow's number has a home among 1024 queues. If another flow is there, the seven others of the same set are
-//! looked at in turn; only when all eight are taken do flows share a queue. Hosts have places of the same kind,
-//! where their flows that have a backlog are counted.
+//! A flow's number has a home among 1024 queues. If another flow is there, the seven others of the same set
+//! are looked at in turn; only when all eight are taken do flows share a queue. Hosts have places of the
+//! same kind, where their flows that have a backlog are counted.
 //!
-//! Source: "Piece of CAKE" (2018), section III.B and C; Linux 6.12 net/sched/sch_cake.c, by behaviour. Deviation:
-//! numbers come from one fixed function, where the kernel draws one when it boots.
+//! Source: "Piece of CAKE" (2018), section III.B and C; Linux 6.12 net/sched/sch_cake.c, by behaviour.
+//! Deviation: numbers come from one fixed function, where the kernel draws one when it boots.
 
 use crate::{IpHeader, Packet};
 use core::net::IpAddr;
@@ -129,8 +129,8 @@ pub(super) enum FlowPlace {
     Shared(usize),
 }
 
-/// Finds the queue of a flow; `has` says whether a queue was last one of this flow's, `is_used` whether it takes
-/// turns.
+/// Finds the queue of a flow; `has` says whether a queue was last one of this flow's, `is_used` whether it
+/// takes turns.
 pub(super) fn place_of(tag: u32, has: impl Fn(usize) -> bool, is_used: impl Fn(usize) -> bool) -> FlowPlace {
     if let Some((passed, at)) = found(tag, has) {
         return FlowPlace::Known { at, passed };
@@ -145,8 +145,8 @@ mod tests {
     use crate::IpPacket;
     use std::vec::Vec;
 
-    /// Goal: a flow takes its home, then the others of its set in turn, then shares its home. Method: nine flows
-    /// with one home in the middle of a set.
+    /// Goal: a flow takes its home, then the others of its set in turn, then shares its home. Method: nine
+    /// flows with one home in the middle of a set.
     #[test]
     fn a_set_has_eight_places() {
         let home = 8 * 5 + 6;
@@ -168,8 +168,8 @@ mod tests {
         assert_eq!(places, [46, 47, 40, 41, 42, 43, 44, 45]);
     }
 
-    /// Goal: hosts with a backlog keep their place, others lose it, and the ninth of a set takes its home over.
-    /// Method: nine hosts of one home.
+    /// Goal: hosts with a backlog keep their place, others lose it, and the ninth of a set takes its home
+    /// over. Method: nine hosts of one home.
     #[test]
     fn hosts_with_a_backlog_keep_their_places() {
         let mut hosts = HostPlaces::new();
@@ -197,8 +197,8 @@ mod tests {
         PacketTags::of(&IpPacket::new(bytes))
     }
 
-    /// Goal: both directions of a connection are one flow, of hosts that change places; ports are flows of the
-    /// same hosts. Method: a datagram, its answer, and others.
+    /// Goal: both directions of a connection are one flow, of hosts that change places; ports are flows of
+    /// the same hosts. Method: a datagram, its answer, and others.
     #[test]
     fn directions_are_one_flow() {
         let (there, back) = (datagram((1, 5), (2, 7)), datagram((2, 7), (1, 5)));

@@ -82,6 +82,6 @@ pub struct CakeFlow {
     pub drop_probability: u32,
     /// How long that is so.
     pub blue_timer: Nanos,
-    /// Nanoseconds to the next drop, while it drops.
+    /// Nanoseconds since the next drop was due, below 0 if it is still ahead, while it drops.
     pub drop_next: Option<i64>,
 }

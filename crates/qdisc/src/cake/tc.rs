@@ -1,7 +1,7 @@
 //! `cake` in `tc`: the options, their defaults, what is shown.
 //!
-//! Source: tc-cake(8), and `tc` by behaviour: what is not typed in a change stays, and 0 says nothing for most
-//! options.
+//! Source: tc-cake(8), and `tc` by behaviour: what is not typed in a change stays, and 0 says nothing for
+//! most options.
 
 use super::typed::{CakeLink, CakeRate, CakeRtt};
 use super::{

@@ -1,10 +1,11 @@
 //! A tin: its queues, the hosts that share it, and how queues change between lists.
 //!
-//! A queue is sparse as long as a turn is enough for it, bulk when it is not, and decays when it is empty and
-//! not yet at rest. Sparse ones go first. A flow's turn is shorter the more flows with a backlog its host has.
+//! A queue is sparse as long as a turn is enough for it, bulk when it is not, and decays when it is empty
+//! and not yet at rest. Sparse ones go first. A flow's turn is shorter the more flows with a backlog its
+//! host has.
 //!
-//! Invariants: `sparse`, `bulk` and `decaying` count the queues of each role; `backlog` is the sum over queues;
-//! a queue with packets is sparse, waiting or bulk.
+//! Invariants: `sparse`, `bulk` and `decaying` count the queues of each role; `backlog` is the sum over
+//! queues; a queue with packets is sparse, waiting or bulk.
 
 use super::cobalt::Cobalt;
 use super::framing::moved;
@@ -189,7 +190,8 @@ impl CakeTin {
         }
     }
 
-    /// A queue has a packet: it takes turns from now on. Says whether it is new to that, and has a turn to get.
+    /// A queue has a packet: it takes turns from now on. Says whether it is new to that, and has a turn to
+    /// get.
     pub(super) fn wake(&mut self, at: usize, isolation: CakeIsolation) -> bool {
         match self.queues[at].role {
             QueueRole::Sparse | QueueRole::Bulk => false,

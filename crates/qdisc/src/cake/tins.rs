@@ -191,7 +191,8 @@ impl TinLaw {
         let packet_time = pace.time_of(told.mtu);
         // At a low rate a packet and a half waits for longer than any target.
         let target = (packet_time * 3 / 2).max(told.target.0);
-        let interval = (told.interval.0 + target - told.target.0).max(2 * target);
+        let longer = told.interval.0.saturating_add(target - told.target.0);
+        let interval = longer.max(target.saturating_mul(2));
         Self {
             rate,
             pace,
@@ -213,8 +214,8 @@ impl TinLaw {
 mod tests {
     use super::{CakePace, CakeSettings, CakeTins, TinLaw};
 
-    /// Goal: the time of bytes is right to a part in 10^9 and never too long. Method: rates of all sizes beside
-    /// the quotient.
+    /// Goal: the time of bytes is right to a part in 10^9 and never too long. Method: rates of all sizes
+    /// beside the quotient.
     #[test]
     fn bytes_take_their_time() {
         for shift in 6..40 {
@@ -233,8 +234,8 @@ mod tests {
         assert_eq!(CakePace::of(Some(1)), CakePace::of(Some(64)));
     }
 
-    /// Goal: a slow tin waits for a packet and a half at least, and its interval is longer by as much. Method:
-    /// a tin of 1 Mbit and of 100.
+    /// Goal: a slow tin waits for a packet and a half at least, and its interval is longer by as much.
+    /// Method: a tin of 1 Mbit and of 100.
     #[test]
     fn slow_tins_wait_longer() {
         let law = |rate| {
@@ -244,7 +245,7 @@ mod tests {
             (law.cobalt.target, law.cobalt.interval, law.flow_quantum)
         };
         assert_eq!(law(12_500_000), (5_000_000, 100_000_000, 1_514));
-        assert_eq!(law(125_000), (18_167_999, 113_167_999, 300));
+        assert_eq!(law(125_000), (18_168_000, 113_168_000, 300));
     }
 
     /// Goal: without a rate there are no thresholds. Method: all tins of one.

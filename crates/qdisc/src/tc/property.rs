@@ -1,8 +1,9 @@
 //! What `tc` shows: properties, each with its text and its name and value in JSON, from one description.
 //!
-//! A kind describes itself with a list of them ([`TcProperties`]); what prints decides between text and JSON
-//! behind that, so the two cannot differ. A template has `{}` where the value stands, `{:>12}` where it ends a
-//! column of so many characters, or none for words alone, and the blanks that `tc` writes: some are behind a property, some before, and some are two.
+//! A kind describes itself with a list of them ([`TcProperties`]); what prints decides between text and
+//! JSON behind that, so the two cannot differ. A template has `{}` where the value stands, `{:>12}` where
+//! it ends a column of so many characters, or none for words alone, and the blanks that `tc` writes: some
+//! are behind a property, some before, and some are two.
 //!
 //! ```
 //! use quietcore_qdisc::tc::{TcProperties, TcStyle, TcValue};
