@@ -66,7 +66,10 @@ SENT = re.compile(r"Sent (\d+) bytes (\d+) pkt \(dropped (\d+), overlimits (\d+)
 
 
 # What cake shows of each tin, and of all of them.
-TIN = re.compile(r"  (thresh|target|interval|.._delay|backlog|pkts|bytes|way_....|drops|marks|ack_drop|.._flows|max_len|quantum) ")
+TIN = re.compile(
+    r"  (thresh|target|interval|.._delay|backlog|pkts|bytes|way_....|drops|marks|ack_drop|.._flows|max_len"
+    r"|quantum) "
+)
 ALL_TINS = re.compile(r" (memory used|capacity estimate|min/max .* size|average network hdr offset):")
 NUMBER = re.compile(r"([\d.]+)(us|ms|s|b|Kb|Mb|bit|Kbit|Mbit)?(?= |$)")
 UNITS = {"ms": 1e3, "s": 1e6, "Kb": 1 << 10, "Mb": 1 << 20, "Kbit": 1e3, "Mbit": 1e6}

@@ -428,7 +428,9 @@ def cake_rows():
         return together(*streams)
 
     one = {(0, 0): 3 * MILLI}
-    yield Row("cake-rtt", cake("bandwidth 2mbit besteffort rtt 30ms"), lambda: flood(one, 12 * SECOND), "exact")
+    yield Row(
+        "cake-rtt", cake("bandwidth 2mbit besteffort rtt 30ms"), lambda: flood(one, 12 * SECOND), "exact"
+    )
     yield Row(
         "cake-ecn",
         cake("bandwidth 2mbit besteffort"),
@@ -436,16 +438,28 @@ def cake_rows():
         "exact",
     )
     four = {(0, 0): 2 * MILLI, (1, 0): 3 * MILLI, (2, 0): 12 * MILLI, (3, 0): 40 * MILLI}
-    yield Row("cake-flows", cake("bandwidth 4mbit besteffort flows"), lambda: flood(four, 10 * SECOND), "exact")
-    yield Row("cake-blind", cake("bandwidth 4mbit besteffort flowblind"), lambda: flood(four, 8 * SECOND), "exact")
+    yield Row(
+        "cake-flows", cake("bandwidth 4mbit besteffort flows"), lambda: flood(four, 10 * SECOND), "exact"
+    )
+    yield Row(
+        "cake-blind", cake("bandwidth 4mbit besteffort flowblind"), lambda: flood(four, 8 * SECOND), "exact"
+    )
     # Host 0 has one flow, host 1 four, host 2 two.
     hosts = {(flow, 0): 4 * MILLI for flow in (0, 64, 65, 66, 67, 128, 129)}
     for mode in ("dual-srchost", "triple-isolate", "srchost"):
-        yield Row(f"cake-{mode}", cake(f"bandwidth 5mbit besteffort {mode}"), lambda: flood(hosts, 8 * SECOND), "exact")
+        lines = cake(f"bandwidth 5mbit besteffort {mode}")
+        yield Row(f"cake-{mode}", lines, lambda: flood(hosts, 8 * SECOND), "exact")
     # Best effort, bulk, video, voice; and a sparse one of each of two.
-    classes = {(0, 0): 3 * MILLI, (1, 32): 3 * MILLI, (2, 136): 4 * MILLI, (3, 184): 9 * MILLI, (4, 0): 50 * MILLI}
+    classes = {
+        (0, 0): 3 * MILLI,
+        (1, 32): 3 * MILLI,
+        (2, 136): 4 * MILLI,
+        (3, 184): 9 * MILLI,
+        (4, 0): 50 * MILLI,
+    }
     for tins in ("diffserv3", "diffserv4", "diffserv8", "precedence"):
-        yield Row(f"cake-{tins}", cake(f"bandwidth 5mbit {tins}"), lambda: flood(classes, 8 * SECOND), "exact")
+        lines = cake(f"bandwidth 5mbit {tins}")
+        yield Row(f"cake-{tins}", lines, lambda: flood(classes, 8 * SECOND), "exact")
     yield Row(
         "cake-shares",
         [
@@ -483,10 +497,11 @@ def cake_rows():
             flags = draw.choices((0x10, 0, 0x50, 0x18), (30, 2, 3, 1))[0]
             size = 300 if draw.random() < 0.03 else 54
             acks.append((at * MILLI, 192 + draw.randrange(2), size, 0, flags, -1))
-        return together(acks, mixed(62, 2 * MILLI, 1500, (1000, 1515)))
+        return together(acks, mixed(62, 6 * MILLI, 500, (1000, 1515)))
 
     for words in ("ack-filter", "ack-filter-aggressive"):
-        yield Row(f"cake-{words}", cake(f"bandwidth 2mbit besteffort flowblind {words}"), acknowledgements, "exact")
+        lines = cake(f"bandwidth 2mbit besteffort flowblind {words}")
+        yield Row(f"cake-{words}", lines, acknowledgements, "exact")
     yield Row(
         "cake-autorate",
         cake("bandwidth 1mbit besteffort autorate-ingress"),

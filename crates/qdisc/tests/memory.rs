@@ -156,7 +156,7 @@ fn no_packet_of_a_controlled_queue_allocates() {
 /// above; with a rate that packets wait for, and without one; memory that is soon used up.
 #[test]
 fn no_packet_of_a_cake_allocates() {
-    for (bandwidth, memory_limit) in [(None, None), (Some(3_000_000_000), Some(400_000))] {
+    for (bandwidth, memory_limit) in [(None, None), (Some(3_000_000_000), Some(540_000))] {
         let interval = Nanos(30_000_000);
         let tins = CakeTins::Diffserv4;
         let settings = CakeSettings { bandwidth, interval, memory_limit, tins, ..CakeSettings::default() };

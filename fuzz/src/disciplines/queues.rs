@@ -1,4 +1,5 @@
-//! Settings of what manages its queue or shares by flows and bands: codel, fq_codel, sfq, red, drr, ets and cake.
+//! Settings of what manages its queue or shares by flows and bands: codel, fq_codel, sfq, red, drr, ets and
+//! cake.
 
 use super::numbers::{Random, class_id, numbers, rate, span};
 use super::parcel::Parcel;

@@ -8,7 +8,7 @@ const SPREAD: &str = "crates/qdisc/src/cake/spread.rs";
 const TIN: &str = "crates/qdisc/src/cake/tin.rs";
 const TINS: &str = "crates/qdisc/src/cake/tins.rs";
 const SERVE: &str = "crates/qdisc/src/cake/serve.rs";
-const CAKE: &str = "crates/qdisc/src/cake/mod.rs";
+const QUEUE: &str = "crates/qdisc/src/cake/mod.rs";
 const ESTIMATE: &str = "crates/qdisc/src/cake/estimate.rs";
 const ACK: &str = "crates/qdisc/src/cake/ack.rs";
 const LONGEST: &str = "crates/qdisc/src/cake/longest.rs";
@@ -158,7 +158,7 @@ pub(super) const CAKE: &[Mutant] = &[
     Mutant {
         name: "cake-silence-is-saved",
         rule: "a shaper that had nothing to do has no claims",
-        file: CAKE,
+        file: QUEUE,
         right: "            (self.next_packet, self.failsafe) = (now, now);",
         wrong: "            self.failsafe = now;",
         killers: CONTROLLED,
@@ -166,7 +166,7 @@ pub(super) const CAKE: &[Mutant] = &[
     Mutant {
         name: "cake-washes-first",
         rule: "packets are washed once their tin is known",
-        file: CAKE,
+        file: QUEUE,
         right: "        let tin = self.tin_of(&packet, code_point);\n",
         wrong: "        let tin = self.tin_of(&packet, if self.settings.wash { 0 } else { code_point });\n",
         killers: CONTROLLED,

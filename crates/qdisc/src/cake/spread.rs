@@ -120,10 +120,10 @@ impl HostPlaces {
 
 /// Where a flow was found, or put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FlowPlace {
+pub(super) enum CakePlace {
     /// It is there, so many queues from its home.
     Known { at: usize, passed: usize },
-    /// Nobody was.
+    /// It is not; this is the first queue that is free.
     Free(usize),
     /// All eight are taken; this is its home, which it shares.
     Shared(usize),
@@ -131,17 +131,17 @@ pub(super) enum FlowPlace {
 
 /// Finds the queue of a flow; `has` says whether a queue was last one of this flow's, `is_used` whether it
 /// takes turns.
-pub(super) fn place_of(tag: u32, has: impl Fn(usize) -> bool, is_used: impl Fn(usize) -> bool) -> FlowPlace {
+pub(super) fn place_of(tag: u32, has: impl Fn(usize) -> bool, is_used: impl Fn(usize) -> bool) -> CakePlace {
     if let Some((passed, at)) = found(tag, has) {
-        return FlowPlace::Known { at, passed };
+        return CakePlace::Known { at, passed };
     }
     let free = found(tag, |at| !is_used(at));
-    free.map_or(FlowPlace::Shared(tag as usize % QUEUES), |(_, at)| FlowPlace::Free(at))
+    free.map_or(CakePlace::Shared(tag as usize % QUEUES), |(_, at)| CakePlace::Free(at))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FlowPlace, HostPlaces, PacketTags, QUEUES, place_of};
+    use super::{CakePlace, HostPlaces, PacketTags, QUEUES, place_of};
     use crate::IpPacket;
     use std::vec::Vec;
 
@@ -155,14 +155,14 @@ mod tests {
         for number in 0..9 {
             let tag = home + number * QUEUES as u32;
             let place = place_of(tag, |at| tags[at] == Some(tag), |at| tags[at].is_some());
-            if let FlowPlace::Free(at) = place {
+            if let CakePlace::Free(at) = place {
                 tags[at] = Some(tag);
                 places.push(at);
                 let passed = (at + 8 - home as usize) % 8;
                 let known = place_of(tag, |at| tags[at] == Some(tag), |at| tags[at].is_some());
-                assert_eq!(known, FlowPlace::Known { at, passed });
+                assert_eq!(known, CakePlace::Known { at, passed });
             } else {
-                assert_eq!((number, place), (8, FlowPlace::Shared(home as usize)));
+                assert_eq!((number, place), (8, CakePlace::Shared(home as usize)));
             }
         }
         assert_eq!(places, [46, 47, 40, 41, 42, 43, 44, 45]);

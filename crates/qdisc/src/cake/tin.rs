@@ -11,7 +11,7 @@ use super::cobalt::Cobalt;
 use super::framing::moved;
 use super::rotation::{Rotation, TurnList};
 use super::settings::CakeIsolation;
-use super::spread::{FlowPlace, HostPlaces, PacketTags, QUEUES, place_of};
+use super::spread::{CakePlace, HostPlaces, PacketTags, QUEUES, place_of};
 use super::statistics::CakeTinStatistics;
 use super::tins::TinLaw;
 use crate::pooled::PooledQueue;
@@ -110,15 +110,15 @@ impl CakeTin {
         let queues = &self.queues;
         let is_used = |at: usize| queues[at].role != QueueRole::Absent;
         let (at, is_new) = match place_of(tags.flow, |at| queues[at].tag == tags.flow, is_used) {
-            FlowPlace::Known { at, passed } => {
+            CakePlace::Known { at, passed } => {
                 self.counts.way_indirect_hits += u64::from(passed > 0);
                 (at, !is_used(at))
             }
-            FlowPlace::Free(at) => {
+            CakePlace::Free(at) => {
                 self.counts.way_misses += 1;
                 (at, true)
             }
-            FlowPlace::Shared(at) => {
+            CakePlace::Shared(at) => {
                 self.counts.way_collisions += 1;
                 if queues[at].role == QueueRole::Bulk {
                     self.leave_hosts(at, isolation);

@@ -138,7 +138,7 @@ impl CakeTins {
             }
             Self::Precedence | Self::Diffserv8 => {
                 let next =
-                    |(rate, quantum): &(u64, u16)| Some((rate.saturating_mul(7) >> 3, quantum * 7 >> 3));
+                    |(rate, quantum): &(u64, u16)| Some((rate.saturating_mul(7) >> 3, (quantum * 7) >> 3));
                 let each = core::iter::successors(Some((rate, 256)), next);
                 shares.iter_mut().zip(each).for_each(|(share, each)| *share = each);
             }

@@ -49,8 +49,8 @@ fn section(name: &str) -> Vec<Seen> {
     lines.flat_map(str::split_whitespace).enumerate().map(packet).collect()
 }
 
-/// Packets that have another fate here than in the recording, and how many were dropped or marked there; of the
-/// first ones, as what came later than the recording has it may have left before the others.
+/// Packets that have another fate here than in the recording, and how many were dropped or marked there; of
+/// the first ones, as what came later than the recording has it may have left before the others.
 fn differences(name: &str, settings: CakeSettings, first: usize) -> (Vec<u32>, usize) {
     let (seen, mut queue) = (section(name), cake(settings));
     let seen_first = || seen.iter().take(first);
