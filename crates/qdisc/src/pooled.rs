@@ -184,4 +184,27 @@ mod tests {
         queues[0] = PooledQueue::new();
         assert_eq!(pool.pop_first(&mut queues[0]), None);
     }
+
+    /// Goal: one is taken from anywhere, and the others stay in order. Method: the first, a middle one, the
+    /// last, and what is behind each place, told by the list.
+    #[test]
+    fn one_is_taken_from_anywhere() {
+        let (mut pool, mut queue) = (Pool::new(), PooledQueue::new());
+        (0..6).for_each(|number| pool.push(&mut queue, number));
+        let mut list: Vec<u32> = (0..6).collect();
+        for at in [0, 2, 3, 1, 0, 0] {
+            let (place, number) =
+                pool.iter(&queue).nth(at).map(|(at, number)| (at, *number)).expect("it is there");
+            assert_eq!(pool.remove(&mut queue, place), Some(number));
+            assert_eq!(number, list.remove(at));
+            let left: Vec<u32> = pool.iter(&queue).map(|(_, number)| *number).collect();
+            assert_eq!((&left, queue.len() as usize), (&list, list.len()));
+            let last = pool.last(&queue).map(|(before, number)| (before, *number));
+            assert_eq!(last.map(|(_, number)| number), list.last().copied());
+            let before =
+                left.len().checked_sub(2).and_then(|at| pool.iter(&queue).nth(at)).map(|(place, _)| place);
+            assert!(before.is_none_or(|place| last.is_some_and(|(before, _)| before == place)));
+        }
+        assert!(pool.last(&queue).is_none());
+    }
 }

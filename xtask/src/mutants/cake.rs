@@ -28,12 +28,12 @@ pub(super) const CAKE: &[Mutant] = &[
         killers: UNITS,
     },
     Mutant {
-        name: "cake-blue-marks-time-always",
+        name: "cake-blue-changes-always",
         rule: "BLUE's probability changes once per target at most",
         file: COBALT,
         right: "now.saturating_sub(self.blue_changed) > law.target as i64",
         wrong: "now.saturating_sub(self.blue_changed) > 0",
-        killers: CONTROLLED,
+        killers: UNITS,
     },
     Mutant {
         name: "cake-first-gap-is-known",
@@ -57,7 +57,7 @@ pub(super) const CAKE: &[Mutant] = &[
         file: COBALT,
         right: "        } else if overdue > 0 && !fate.is_dropped {\n            self.drop_next = now;",
         wrong: "        } else if overdue > 0 && !fate.is_dropped {",
-        killers: CONTROLLED,
+        killers: UNITS,
     },
     Mutant {
         name: "cake-raw-has-no-header",

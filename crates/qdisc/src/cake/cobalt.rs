@@ -294,6 +294,18 @@ mod tests {
         assert!(!cobalt.empty(now + 2 * target, &LAW), "it answers already");
     }
 
+    /// Goal: a queue that was at rest for longer than it has to be drops with the next packet; one that was not
+    /// has an interval ahead. Method: both sides of that moment, of a queue that has dropped before.
+    #[test]
+    fn rest_ends_at_its_moment() {
+        let interval = LAW.interval as i64;
+        for (now, drop_next) in [(1_000, 1_000 + interval - 1), (1_001, 1_001)] {
+            let mut cobalt = Cobalt { inverse_root: u32::MAX, drop_next: 1_000, ..Cobalt::new() };
+            assert_eq!((decide(&mut cobalt, now, 6_000_000), cobalt.count), (KEPT, 1));
+            assert_eq!(cobalt.drop_next, drop_next);
+        }
+    }
+
     /// Goal: BLUE drops by its probability, and marks nothing. Method: the numbers at both sides of it.
     #[test]
     fn blue_drops_by_chance() {

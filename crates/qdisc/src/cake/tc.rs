@@ -461,3 +461,120 @@ pub(super) fn describe_flow(flow: &CakeFlow) -> TcDescription {
     }
     TcDescription { figures, ..TcDescription::default() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{CakeFlow, CakeOptions, CakeStatistics, CakeTinStatistics, CakeTins, describe_flow, figures};
+    use crate::cake::typed::CakeLink;
+    use crate::kind::{QdiscContext, QdiscKind as _};
+    use crate::tc::TcStyle;
+    use crate::{Cake, Statistics};
+    use quietcore_core::Nanos;
+    use std::boxed::Box;
+    use std::string::{String, ToString as _};
+    use std::vec::Vec;
+
+    fn counted() -> CakeStatistics {
+        let tin = CakeTinStatistics {
+            threshold: 125_000,
+            target: Nanos(5_000_000),
+            interval: Nanos(100_000_000),
+            peak_delay: Nanos(31_000),
+            average_delay: Nanos(32_000),
+            base_delay: Nanos(33_000),
+            backlog: 34,
+            packets: 35,
+            bytes: 36,
+            way_indirect_hits: 37,
+            way_misses: 38,
+            way_collisions: 39,
+            drops: 40,
+            ecn_marks: 41,
+            ack_drops: 42,
+            sparse_flows: 43,
+            bulk_flows: 44,
+            unresponsive_flows: 45,
+            longest_packet: 46,
+            flow_quantum: 47,
+        };
+        CakeStatistics {
+            memory_used: 21,
+            memory_limit: 22,
+            capacity_estimate: 23,
+            network_size: (24, 25),
+            adjusted_size: (26, 27),
+            header: 28,
+            tins: std::vec![tin],
+        }
+    }
+
+    /// Goal: each count stands behind its own name, in text and in JSON. Method: counts, no two alike.
+    #[test]
+    fn every_count_has_its_name() {
+        let shown = figures(CakeTins::BestEffort, &counted());
+        let rows: Vec<String> = "thresh 1Mbit, target 5ms, interval 100ms, pk_delay 31us, av_delay 32us, \
+             sp_delay 33us, backlog 34b, pkts 35, bytes 36, way_inds 37, way_miss 38, way_cols 39, drops 40, \
+             marks 41, ack_drop 42, sp_flows 43, bk_flows 44, un_flows 45, max_len 46, quantum 47"
+            .split(", ")
+            .map(|row| {
+                let (name, value) = row.split_once(' ').expect("a name and a value");
+                std::format!("  {name:8} {value:>12}\n")
+            })
+            .collect();
+        assert_eq!(
+            shown.text(TcStyle::default()),
+            std::format!(
+                " memory used: 21b of 22b\n capacity estimate: 184bit\n min/max network layer size:           24 \
+                 /      25\n min/max overhead-adjusted size:       26 /      27\n average network hdr offset: \
+                 \x20         28\n\n                  Tin 0\n{}",
+                rows.concat()
+            )
+        );
+        let json = shown.json(TcStyle::default());
+        assert_eq!(
+            json,
+            "{\"memory_used\":21,\"memory_limit\":22,\"capacity_estimate\":23,\"min_network_size\":24,\
+             \"max_network_size\":25,\"min_adj_size\":26,\"max_adj_size\":27,\"avg_hdr_offset\":28,\"tins\":\
+             [{\"threshold_rate\":125000,\"sent_bytes\":36,\"backlog_bytes\":34,\"target_us\":5000,\
+             \"interval_us\":100000,\"peak_delay_us\":31,\"avg_delay_us\":32,\"base_delay_us\":33,\
+             \"sent_packets\":35,\"way_indirect_hits\":37,\"way_misses\":38,\"way_collisions\":39,\"drops\":40,\
+             \"ecn_mark\":41,\"ack_drops\":42,\"sparse_flows\":43,\"bulk_flows\":44,\"unresponsive_flows\":45,\
+             \"max_pkt_len\":46,\"flow_quantum\":47}]}"
+        );
+    }
+
+    /// Goal: a flow is shown as `tc` showed it on Linux 6.12. Method: recorded texts of one that drops,
+    /// whose drop is overdue, and of one that does not; BLUE's part besides.
+    #[test]
+    fn a_flow_is_shown_as_recorded() {
+        let flow = CakeFlow {
+            statistics: Statistics::default(),
+            deficit: -1_350,
+            count: 2_197,
+            drop_probability: 0,
+            blue_timer: Nanos(0),
+            drop_next: Some(29_000_000_000),
+        };
+        let text = |flow| describe_flow(&flow).figures.text(TcStyle::default());
+        assert_eq!(text(flow), "  deficit -1350 count 2197 dropping drop_next 29s blue_prob 0");
+        let quiet = CakeFlow { deficit: -612, count: 55, drop_next: None, ..flow };
+        assert_eq!(text(quiet), "  deficit -612 count 55 blue_prob 0");
+        let blue =
+            CakeFlow { drop_probability: 7, blue_timer: Nanos(2_000_000), drop_next: Some(-9_000), ..flow };
+        assert_eq!(
+            text(blue),
+            "  deficit -1350 count 2197 dropping drop_next -9us blue_prob 7 blue_timer 2ms"
+        );
+    }
+
+    /// Goal: what cannot be is refused with the option, its value and the reason. Method: a sum of overheads.
+    #[test]
+    fn a_refusal_has_its_text() {
+        let link = CakeLink { overhead: Some(280), ..CakeLink::default() };
+        let options = CakeOptions { link: Some(link), ..CakeOptions::default() };
+        let context = QdiscContext { random: |_| Box::new(|| 4), ..QdiscContext::default() };
+        let made = options.make(&context).map(|_: Cake<Vec<u8>, _>| ());
+        let refused = "cake: `overhead 280` cannot be: overhead of 280 bytes: it is -64 to 256";
+        assert_eq!(made.map_err(|refusal| refusal.to_string()), Err(refused.into()));
+    }
+}

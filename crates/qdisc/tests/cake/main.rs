@@ -54,6 +54,14 @@ impl Packet for Datagram {
         self.packet.len()
     }
 
+    fn packets(&self) -> u32 {
+        self.packet.packets()
+    }
+
+    fn each(&self) -> u32 {
+        self.packet.each()
+    }
+
     fn link_header(&self) -> u32 {
         self.packet.link_header()
     }

@@ -1,14 +1,15 @@
 //! What a cake promises whatever it is told: nothing is lost uncounted, flows keep their order, memory has
 //! its limit.
 
-use crate::{Made, SECOND, cake};
+use crate::{Datagram, LINK_HEADER, Made, SECOND, cake};
 use proptest::prelude::*;
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
     CakeAckFilter, CakeCells, CakeError, CakeFraming, CakeIsolation, CakeSettings, CakeTins, Dequeued,
-    Qdisc as _,
+    IpPacket, Qdisc as _, Segments,
 };
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -216,4 +217,42 @@ fn what_cannot_be_is_refused() {
     ] {
         assert_eq!(error.to_string(), text);
     }
+}
+
+/// Goal: a piece of a stream is kept whole only where it is told so, and counts as its packets do one by
+/// one. Method: three packets of which the last is short, whole and cut, with an overhead and cells.
+#[test]
+fn a_whole_piece_counts_as_its_packets() {
+    let framing = CakeFraming { raw: false, overhead: 10, mpu: 0, cells: CakeCells::Atm };
+    let told = CakeSettings { framing, ..CakeSettings::default() };
+    let whole = CakeSettings { split_gso: false, ..told };
+    assert!(cake(whole).keeps_whole() && !cake(told).keeps_whole());
+    let segment = |data: usize| {
+        let mut bytes = vec![0; 40 + data];
+        bytes[..10].copy_from_slice(&[69, 0, 0, 0, 0, 0, 0, 0, 64, 6]);
+        bytes[2..4].copy_from_slice(&(40 + data as u16).to_be_bytes());
+        bytes[32] = 5 << 4;
+        IpPacket::new(bytes).with_link_header(LINK_HEADER)
+    };
+    let sent = |packets: Vec<IpPacket>, settings| {
+        let mut queue = cake(settings);
+        for packet in packets {
+            let _ = queue.enqueue(Nanos(SECOND), Datagram { number: 0, packet, priority: 0 });
+        }
+        while queue.statistics().qlen > 0 {
+            let _ = queue.dequeue(Nanos(SECOND));
+        }
+        let counted = queue.cake_statistics();
+        (
+            counted.network_size,
+            counted.adjusted_size,
+            queue.statistics().sent_bytes,
+            queue.statistics().sent_packets,
+        )
+    };
+    let segments = Segments { headers: 40, payload: NonZeroU16::new(1_000).expect("not 0"), kind: 1 };
+    let piece = segment(2_300).with_segments(segments).expect("there are data");
+    let cut = vec![segment(1_000), segment(1_000), segment(300)];
+    let expected = ((340, 1_040), (8 * 53, 22 * 53), 2 * 1_054 + 354, 3);
+    assert_eq!((sent(vec![piece], whole), sent(cut, told)), (expected, expected));
 }
