@@ -74,7 +74,7 @@ the value of `dev` is missing; allowed: the name of a device
 
 qdisc add dev eth0 root
                         ^
-qdisc add lacks a kind; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, red, pfifo_fast, noqueue, multiq, drr, ets, ingress, clsact
+qdisc add lacks a kind; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, cake, sfq, red, pfifo_fast, noqueue, multiq, drr, ets, ingress, clsact
 
 class add dev eth0 parent 1:
                              ^
@@ -90,7 +90,7 @@ qdisc add lacks `root` or `parent`
 
 qdisc add dev eth0 root abc
                         ^^^
-unknown kind of qdisc `abc`; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, red, pfifo_fast, noqueue, multiq, drr, ets, ingress, clsact, dev, root, parent, handle, est
+unknown kind of qdisc `abc`; allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, cake, sfq, red, pfifo_fast, noqueue, multiq, drr, ets, ingress, clsact, dev, root, parent, handle, est
 
 qdisc add dev eth0 root ingress
                         ^^^^^^^

@@ -153,7 +153,7 @@ pub(super) const CAKE: &[Mutant] = &[
         file: SERVE,
         right: "            tin.next_packet = tin.next_packet.saturating_add(own);\n        } else",
         wrong: "            tin.next_packet = now.saturating_add(own);\n        } else",
-        killers: CONTROLLED,
+        killers: UNITS,
     },
     Mutant {
         name: "cake-silence-is-saved",

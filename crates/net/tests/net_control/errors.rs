@@ -120,8 +120,8 @@ const DISCIPLINES: &[(&str, &str)] = &[
     (
         "tc qd ad dev eth1 root mqq",
         "tc qd ad dev eth1 root mqq\n                       ^^^\nunknown kind of qdisc `mqq`; \
-         allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, sfq, red, \
-         pfifo_fast, noqueue, multiq, drr, ets, ingress, clsact, dev, root, parent, handle, est",
+         allowed: pfifo, bfifo, mq, netem, tbf, fq, htb, hfsc, cbq, prio, codel, fq_codel, cake, sfq, \
+         red, pfifo_fast, noqueue, multiq, drr, ets, ingress, clsact, dev, root, parent, handle, est",
     ),
 ];
 
