@@ -294,8 +294,8 @@ mod tests {
         assert!(!cobalt.empty(now + 2 * target, &LAW), "it answers already");
     }
 
-    /// Goal: a queue that was at rest for longer than it has to be drops with the next packet; one that was not
-    /// has an interval ahead. Method: both sides of that moment, of a queue that has dropped before.
+    /// Goal: a queue that was at rest for longer than it has to be drops with the next packet; one that was
+    /// not has an interval ahead. Method: both sides of that moment, of a queue that has dropped before.
     #[test]
     fn rest_ends_at_its_moment() {
         let interval = LAW.interval as i64;

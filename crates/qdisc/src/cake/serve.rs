@@ -178,18 +178,16 @@ mod tests {
     use alloc::vec::Vec;
 
     /// Goal: a tin that is late keeps what it is late by, and one that is ahead is ahead by no more than a
-    /// packet. Method: a packet of 1000 bytes of a tin that has a quarter of 1 MB/s, which take 4 ms, sent late,
-    /// early, and far ahead.
+    /// packet. Method: a packet of 1000 bytes of a tin that has a quarter of 1 MB/s, which take 4 ms; sent
+    /// late, early, and far ahead.
     #[test]
     fn a_late_tin_stays_late() {
         let settings = CakeSettings { bandwidth: Some(1_000_000), ..CakeSettings::default() };
         let mut queue: Cake<Vec<u8>, _> = Cake::new(settings, || 0).expect("settings that can be");
         let now = 1_000_000_000;
-        for (before, after) in [
-            (now - 7_000_000, now - 3_000_000),
-            (now + 1_000_000, now + 4_000_000),
-            (now + 9_000_000, now + 9_000_000),
-        ] {
+        let ahead = now + 9_000_000;
+        let late = (now - 7_000_000, now - 3_000_000);
+        for (before, after) in [late, (now + 1_000_000, now + 4_000_000), (ahead, ahead)] {
             queue.tins[2].next_packet = before;
             queue.advance(now, 2, 1_000, true);
             let next = queue.tins[2].next_packet;
