@@ -199,8 +199,8 @@ pub(super) const CAKE: &[Mutant] = &[
         name: "cake-heap-does-not-sink",
         rule: "a queue that has less than another is not the longest",
         file: LONGEST,
-        right: "if most == at {\n                return;",
-        wrong: "if most != at {\n                return;",
+        right: "bytes(*queue) > bytes(self.heap[most])",
+        wrong: "bytes(*queue) < bytes(self.heap[most])",
         killers: UNITS,
     },
 ];
