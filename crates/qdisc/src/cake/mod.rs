@@ -15,7 +15,7 @@
 //!
 //! Source: tc-cake(8); Høiland-Jørgensen, Täht, Morton: "Piece of CAKE" (2018); Linux 6.12
 //! net/sched/sch_cake.c, by behaviour. Deviations: flows are spread by one fixed function, where the kernel
-//! draws one when it boots; a packet takes the memory that the kernel allocates for a datagram that a
+//! draws one when it boots, and labels of IPv6 flows are no part of it; a packet takes the memory that the kernel allocates for a datagram that a
 //! socket of its own sends; connections are not tracked, so `nat` sees addresses as they are, as in a
 //! kernel that tracks none; with `split-gso`, pieces of a stream are cut before they are queued, so the
 //! longest packet is one of the link.
@@ -193,7 +193,8 @@ impl<P: Packet, R: FnMut() -> u32> Cake<P, R> {
     /// Other settings from now on. What is queued in tins that are no longer there is dropped, and not
     /// counted.
     ///
-    /// # Errors [`CakeError`] names the setting that cannot be: then nothing has changed.
+    /// # Errors
+    /// [`CakeError`] names the setting that cannot be: then nothing has changed.
     pub fn change(&mut self, settings: CakeSettings) -> Result<(), CakeError> {
         settings.check()?;
         self.settings = settings;

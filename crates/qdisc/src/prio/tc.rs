@@ -29,8 +29,8 @@ options! {
 
 impl Complete for PrioOptions {}
 
-/// The bands of the first priorities, from 1 to 16 of them. The others have those of [`PrioSettings`], or with
-/// `ets` its last band.
+/// The bands of the first priorities, from 1 to 16 of them. The others have those of [`PrioSettings`], or
+/// with `ets` its last band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrioBands(
     /// Bands, from 0.

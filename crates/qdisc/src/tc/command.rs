@@ -61,7 +61,7 @@ pub struct ClassCommand {
     pub verb: TcVerb,
     /// To which device.
     pub device: String,
-    /// The discipline, or the class, that it is in; known if something is added or replaced.
+    /// The discipline, or the class, that it is in; nothing for the root.
     pub parent: Option<ClassId>,
     /// What it is, or will be, called; known if something is changed or removed.
     pub id: Option<ClassId>,
@@ -158,7 +158,12 @@ impl fmt::Display for QdiscCommand {
 impl fmt::Display for ClassCommand {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         write!(out, "class {} dev {}", self.verb.name(), self.device)?;
-        write_id("parent", self.parent, out)?;
+        match (self.parent, self.verb) {
+            // One of the two has to be named.
+            (None, TcVerb::Add) => out.write_str(" parent root")?,
+            (None, TcVerb::Replace) if self.id.is_none() => out.write_str(" parent root")?,
+            (parent, _) => write_id("parent", parent, out)?,
+        }
         write_id("classid", self.id, out)?;
         behind_blank(self.est.as_ref(), out)?;
         behind_blank(self.options.as_ref(), out)

@@ -242,6 +242,20 @@ fn check(line: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Goal: a class below the root is written so. Method: lines with the root, with and without a name.
+#[test]
+fn classes_below_the_root_are_written_so() {
+    for line in [
+        "class add dev a parent root drr",
+        "class add dev a parent root classid 1:1 htb rate 1mbit",
+        "class replace dev a parent root drr",
+        "class replace dev a classid 1:1 drr",
+    ] {
+        assert!(parse(line).is_ok(), "{line}");
+        check(line).expect(line);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
