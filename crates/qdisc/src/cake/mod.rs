@@ -15,10 +15,10 @@
 //!
 //! Source: tc-cake(8); Høiland-Jørgensen, Täht, Morton: "Piece of CAKE" (2018); Linux 6.12
 //! net/sched/sch_cake.c, by behaviour. Deviations: flows are spread by one fixed function, where the kernel
-//! draws one when it boots, and labels of IPv6 flows are no part of it; a packet takes the memory that the kernel allocates for a datagram that a
-//! socket of its own sends; connections are not tracked, so `nat` sees addresses as they are, as in a
-//! kernel that tracks none; with `split-gso`, pieces of a stream are cut before they are queued, so the
-//! longest packet is one of the link.
+//! draws one when it boots, and labels of IPv6 flows are no part of it; a packet takes the memory that the
+//! kernel allocates for a datagram that a socket of its own sends; connections are not tracked, so `nat`
+//! sees addresses as they are, as in a kernel that tracks none; with `split-gso`, pieces of a stream are
+//! cut before they are queued, so the longest packet is one of the link.
 
 mod ack;
 mod cobalt;
