@@ -6,11 +6,10 @@ use super::queues;
 use arbitrary::{Result, Unstructured};
 use quietcore_core::Nanos;
 use quietcore_qdisc::{
-    Cake, Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, ClassId, Classful, Codel, Distribution, Drr, Ets,
-    Fifo, FifoLimit, Fq, FqCodel, FqSettings, Hfsc, HfscClass, Horizon, Htb, HtbClass, HtbSettings,
-    InnerQdisc, Multiq, Netem, NetemDelay, NetemLoss, NetemRate, NetemSettings, NetemSlot, Noqueue, OnLoss,
-    PfifoFast, Prio, PrioSettings, Probability, Qdisc, Red, ServiceCurve, Sfq, SlotSpacing, Tbf, TbfLimit,
-    TbfSettings,
+    Cake, Cbq, CbqClass, CbqOverlimit, CbqSettings, Chance, Classful, Codel, Distribution, Drr, Ets, Fifo,
+    FifoLimit, Fq, FqCodel, FqSettings, Hfsc, HfscClass, Horizon, Htb, HtbClass, HtbSettings, InnerQdisc,
+    Multiq, Netem, NetemDelay, NetemLoss, NetemRate, NetemSettings, NetemSlot, Noqueue, OnLoss, PfifoFast,
+    Prio, PrioSettings, Probability, Qdisc, Red, ServiceCurve, Sfq, SlotSpacing, Tbf, TbfLimit, TbfSettings,
 };
 
 /// One of them.

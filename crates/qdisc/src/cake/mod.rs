@@ -190,8 +190,8 @@ impl<P: Packet, R: FnMut() -> u32> Cake<P, R> {
         &self.settings
     }
 
-    /// Other settings from now on. What is queued in tins that are no longer there is dropped, and not
-    /// counted.
+    /// Other settings from now on. What is queued in tins that are no longer there is dropped and counted;
+    /// the kernel does not count it.
     ///
     /// # Errors
     /// [`CakeError`] names the setting that cannot be: then nothing has changed.
@@ -232,7 +232,9 @@ impl<P: Packet, R: FnMut() -> u32> Cake<P, R> {
         self.longest.forget();
         for tin in count..self.tins.len() {
             for at in 0..QUEUES {
-                while self.take_first(QueueId { tin, at }).is_some() {}
+                while self.take_first(QueueId { tin, at }).is_some() {
+                    self.statistics.dropped += 1;
+                }
             }
         }
         self.tin = self.tin.min(count - 1);
