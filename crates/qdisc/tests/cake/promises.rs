@@ -91,6 +91,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// Goal: what came in left once, was dropped and counted, or is there; a flow of one tin keeps its
     /// order; memory is below its limit; a moment that is named is a later one. Method: random packets and
     /// changes.
