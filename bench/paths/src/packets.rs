@@ -45,6 +45,7 @@ const HFSC: &[&str] = &[
     "filter add dev e parent 1: protocol ip prio 1 u32 match ip dport 1 0x3 flowid 1:11",
     "filter add dev e parent 1: protocol ip prio 1 u32 match ip dport 2 0x3 flowid 1:12",
 ];
+const CAKE: &[&str] = &["qdisc add dev e root cake bandwidth 10gbit"];
 
 /// Where packets pass.
 #[derive(Clone, Copy)]
@@ -56,7 +57,7 @@ pub(super) struct Place<'a> {
 /// A path, by its name.
 type PacketPath = (&'static str, fn(Place<'_>, u32));
 
-pub(super) const PATHS: [PacketPath; 17] = [
+pub(super) const PATHS: [PacketPath; 19] = [
     ("packet_heap", |_, rounds| heap(rounds, 0)),
     ("packet_heap_jitter", |_, rounds| heap(rounds, JITTER)),
     ("packet_pfifo", |place, rounds| queued(place, &[&["qdisc add dev e root pfifo limit 2000"]], rounds)),
@@ -78,10 +79,12 @@ pub(super) const PATHS: [PacketPath; 17] = [
     ("packet_htb", |place, rounds| queued(place, &[HTB, HTB_ONE], rounds)),
     ("packet_htb_borrow", |place, rounds| queued(place, &[HTB, HTB_BORROW], rounds)),
     ("packet_hfsc", |place, rounds| queued(place, &[HFSC], rounds)),
+    ("packet_cake", |place, rounds| queued(place, &[CAKE], rounds)),
     ("packet_fq_alone", |place, rounds| alone(place, &[&["qdisc add dev e root fq"]], rounds)),
     ("packet_htb_alone", |place, rounds| alone(place, &[HTB, HTB_ONE], rounds)),
     ("packet_htb_borrow_alone", |place, rounds| alone(place, &[HTB, HTB_BORROW], rounds)),
     ("packet_hfsc_alone", |place, rounds| alone(place, &[HFSC], rounds)),
+    ("packet_cake_alone", |place, rounds| alone(place, &[CAKE], rounds)),
 ];
 
 /// An UDP packet to one of 64 ports.
