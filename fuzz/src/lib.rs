@@ -72,7 +72,7 @@ pub fn check_line(line: &[u8]) {
             return;
         }
     };
-    assert!(record.task.pid >= 0, "{record:?}");
+    assert!(record.task.pid >= -1, "{record:?}");
     assert!(record.task.comm.len() < line.len());
     assert_eq!(parse_line(line), Ok(record.clone()), "the same line reads differently");
     if line.contains(&b'\n') || line.ends_with(b"\r") || line.len() > quietcore_trace::LINE_BYTES_MAX {

@@ -124,7 +124,7 @@ impl Table {
 
     fn write_to(&self, path: &std::path::Path) -> std::io::Result<()> {
         let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
-        let mut file = ParquetFile::with_schema(std::io::BufWriter::new(file), self.schema.clone())?;
+        let mut file = ParquetFile::with_schema(std::io::BufWriter::new(file), &self.schema)?;
         self.batches.iter().try_for_each(|batch| file.write(batch))?;
         file.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()
     }

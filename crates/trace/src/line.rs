@@ -14,7 +14,7 @@ use quietcore_core::{CpuId, Nanos};
 pub struct Task<'a> {
     /// Its name, at most 15 bytes, any bytes; `<idle>` for pid 0, `<...>` when the kernel forgot.
     pub comm: &'a [u8],
-    /// Its thread id; 0 is the idle task.
+    /// Its thread id; 0 is the idle task, -1 one that perf no longer knew.
     pub pid: i32,
 }
 
@@ -206,7 +206,11 @@ fn split_perf(line: &[u8]) -> Option<Prefix<'_>> {
         let digits = before.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
         let (rest, tid) = before.split_at(before.len() - digits);
         let pid = i32::try_from(unsigned(tid)?).ok()?;
-        let (pid, rest) = rest.strip_suffix(b"-").map_or((pid, rest), |rest| (-pid, rest));
+        // -1 for a task that had ended; no other is below 0.
+        let (pid, rest) = match rest.strip_suffix(b"-") {
+            Some(rest) => ((pid == 1).then_some(-1)?, rest),
+            None => (pid, rest),
+        };
         let rest = match rest.strip_suffix(b"/") {
             Some(rest) => &rest[..rest.iter().rposition(|byte| !byte.is_ascii_digit())? + 1],
             None => rest,
@@ -379,6 +383,8 @@ mod tests {
         }
         let ended = read("             :-1    -1 [003]     0.001500: timer:timer_cancel: timer=01");
         assert_eq!(ended, (":-1".to_owned(), -1, 3, 1_500_000, expected("").4, expected("").5));
+        let other = read("sh    -2 [003]     0.001500: timer:timer_cancel: timer=01");
+        assert_eq!((other.1, other.4.as_str()), (2, "timer"), "no line of perf");
         for line in [
             "sh 42 [003] 0.001500: timer_cancel: timer=01",
             "sh 42 [003] 0.001500: timer: cancel: timer=01",

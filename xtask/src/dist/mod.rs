@@ -26,6 +26,11 @@ use target::DistTarget;
 /// library's, and this one has none.
 const C_FLAGS: &str = "-fstack-protector-strong -U_FORTIFY_SOURCE";
 
+/// Addresses that are relative to the program's own, one bit each instead of 24 bytes (`DT_RELR`): half a
+/// megabyte here. The C library that is linked in reads them since musl 1.2.4, which Rust 1.93 brings; the
+/// linker has them since binutils 2.38.
+const LINK_FLAG: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
+
 /// The symbol that code with a stack protector needs.
 const STACK_PROTECTOR: &[u8] = b"__stack_chk_fail";
 
@@ -69,8 +74,9 @@ fn build(workspace: &Workspace, target: DistTarget) -> Result<PathBuf, Failure> 
     }
     crate::workspace::install_target(workspace, triple)?;
     let hidden = hidden_paths(workspace)?;
-    let flags: Vec<String> =
+    let mut flags: Vec<String> =
         hidden.iter().map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display())).collect();
+    flags.push(LINK_FLAG.to_owned());
     let arguments =
         ["build", "--profile", "dist", "--locked", "-p", "quietcore-cli", "--bin", "quietcore", "--target"];
     let mut cargo = workspace.cargo(&arguments);
