@@ -34,8 +34,8 @@ const LINK_FLAG: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
 /// The symbol that code with a stack protector needs.
 const STACK_PROTECTOR: &[u8] = b"__stack_chk_fail";
 
-/// Most bytes of a binary. About 2.7 MB of it write tables (Arrow, Parquet).
-const BINARY_LIMIT: usize = 13_500_000;
+/// Most bytes of a binary.
+const BINARY_LIMIT: usize = 13_000_000;
 
 /// `processors`: of which a binary is made; none: of this machine's.
 pub(crate) fn command(processors: &[&str]) -> ExitCode {
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(told.as_deref(), Some("the binary holds 2 paths below /one/.cargo"));
         assert!(refused(b"/build/").is_some_and(|what| what.contains("1 paths below /build")));
         assert_eq!(refused(&vec![0; BINARY_LIMIT]), None);
-        assert!(refused(&vec![0; BINARY_LIMIT + 1]).is_some_and(|what| what.contains("13500001 bytes")));
+        assert!(refused(&vec![0; BINARY_LIMIT + 1]).is_some_and(|what| what.contains("13000001 bytes")));
     }
 
     /// Goal: C without a stack protector is refused, and so is no C at all. Method: folders as cargo makes
