@@ -171,8 +171,16 @@ pub(super) const BINARY: &[Mutant] = &[
         name: "ended-task-is-no-line",
         rule: "a line of perf whose task has ended is read",
         file: "crates/trace/src/line.rs",
-        right: "map_or((pid, rest), |rest| (-pid, rest));",
-        wrong: "map_or((pid, rest), |_| (-pid, rest));",
+        right: "Some(rest) => ((pid == 1).then_some(-1)?, rest),",
+        wrong: "Some(rest) => ((pid == 2).then_some(-2)?, rest),",
+        killers: &[Test(TraceUnits, "line::tests::lines_of_perf_read_alike")],
+    },
+    Mutant {
+        name: "any-task-below-zero",
+        rule: "no task of a line has a number below -1",
+        file: "crates/trace/src/line.rs",
+        right: "Some(rest) => ((pid == 1).then_some(-1)?, rest),",
+        wrong: "Some(rest) => (-pid, rest),",
         killers: &[Test(TraceUnits, "line::tests::lines_of_perf_read_alike")],
     },
     Mutant {

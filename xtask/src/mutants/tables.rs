@@ -5,6 +5,7 @@ use super::killer::Mutant;
 use super::killer::Suite::{AnswerUnits, SimUnits, TableFiles, TableUnits};
 
 const SWEEP: &str = "crates/answers/src/sweep.rs";
+const PARQUET_FILE: &str = "crates/tables/src/parquet_file.rs";
 const SETTINGS: &str = "crates/sim/src/scenario/settings.rs";
 const TIMERS: &str = "crates/tables/src/timers.rs";
 
@@ -32,6 +33,38 @@ pub(super) const TABLES: &[Mutant] = &[
         right: "self.rows = 0;",
         wrong: "self.rows &= !0;",
         killers: &[Test(TableUnits, "rows::tests::a_batch_has_the_rows_since_the_last_one")],
+    },
+    Mutant {
+        name: "null-is-there",
+        rule: "a cell of a file is null where that of the table is",
+        file: PARQUET_FILE,
+        right: "i16::from(array.is_valid(row))",
+        wrong: "i16::from(array.is_null(row))",
+        killers: &[Test(TableUnits, "parquet_file::tests::what_is_read_is_what_was_written")],
+    },
+    Mutant {
+        name: "group-past-its-end",
+        rule: "a row group has no more rows than it may",
+        file: PARQUET_FILE,
+        right: ".min(GROUP_ROWS - self.rows)",
+        wrong: ".min(GROUP_ROWS)",
+        killers: &[Test(TableUnits, "parquet_file::tests::what_is_read_is_what_was_written")],
+    },
+    Mutant {
+        name: "group-written-twice",
+        rule: "a row is written once",
+        file: PARQUET_FILE,
+        right: "        self.waiting.clear();\n",
+        wrong: "        self.waiting.truncate(1);\n",
+        killers: &[Test(TableUnits, "parquet_file::tests::what_is_read_is_what_was_written")],
+    },
+    Mutant {
+        name: "text-of-the-row-before",
+        rule: "a text of a file is that of its row",
+        file: PARQUET_FILE,
+        right: "bytes.slice(start, texts.value(row).len())",
+        wrong: "bytes.slice(start, texts.value(row / 2).len())",
+        killers: &[Test(TableUnits, "parquet_file::tests::what_is_read_is_what_was_written")],
     },
     Mutant {
         name: "armed-before-the-loss",
