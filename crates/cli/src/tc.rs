@@ -23,8 +23,8 @@ Before them:
   -s -d -j -p -g -iec -N   as tc's; -q, -quietcore: with what only quietcore counts
   -V                the version
 
-Exit codes are tc's: 0 done; 1 or 255 a line that cannot be read, which marks the word that it means;
-2 what was refused. The kernel's disciplines are never touched.";
+Exit codes are tc's: 0 done; 1 or 255 a line that cannot be read (the word is
+marked); 2 what was refused. The kernel's disciplines are never touched.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
