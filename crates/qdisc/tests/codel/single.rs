@@ -206,6 +206,23 @@ fn one_packet_that_waits_is_no_queue() {
     }
 }
 
+/// Goal: a packet is dropped when the interval is over, a unit of time after its end. Method: packets of
+/// seconds ago; one leaves, and another an interval later, or a unit later than that.
+#[test]
+fn at_its_end_the_interval_is_not_over() {
+    let interval = units(CodelLaw::default().interval.0);
+    for (late, dropped) in [(0, 0), (1, 1)] {
+        let mut queue = Codel::new(CodelSettings::default());
+        for _ in 0..5 {
+            assert!(queue.enqueue(Nanos(0), Datagram { bytes: 1_514, ..Datagram::default() }).is_accepted());
+        }
+        for unit in [1_000_000, 1_000_000 + interval + late] {
+            assert!(queue.dequeue(Nanos(unit * 1_024)).packet().is_some());
+        }
+        assert_eq!(queue.statistics().dropped, dropped, "{late} units late");
+    }
+}
+
 /// Goal: with `ecn` what can be marked is marked and leaves; what cannot is dropped. Method: an overload of
 /// either.
 #[test]
