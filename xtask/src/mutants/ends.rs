@@ -67,7 +67,7 @@ pub(super) const ENDS: &[Mutant] = &[
         rule: "a timer that was handed out early waits for the moment that its base knows",
         file: "crates/live/src/timer/rearm.rs",
         right: "RunPlan::Hop(scheduled) } else",
-        wrong: "RunPlan::Hop(due) } else",
+        wrong: "RunPlan::Hop(self.due.load()) } else",
         killers: &[Killer::Test(
             Suite::LiveUnits,
             "timer::rearm::tests::what_is_moved_while_it_is_handed_out_early_does_not_run",
