@@ -21,7 +21,7 @@ pub(super) const CONTROLLED_QUEUES: &[Mutant] = &[
         file: CONTROL,
         right: "now > *self.first_above",
         wrong: "now >= *self.first_above",
-        killers: &[Killer::Test(Suite::Controlled, "single::at_its_end_the_interval_is_not_over")],
+        killers: CONTROLLED,
     },
     Mutant {
         name: "codel-one-packet-is-a-queue",

@@ -138,7 +138,7 @@ mod tests {
     }
 
     /// Goal: a device that this user may not open is told with what to type; one that is not there is not.
-    /// Method: a file of this user's that nobody may open; for root a thread which is another user.
+    /// Method: a file of this user's without permissions; for root a thread which is another user.
     #[test]
     fn a_device_has_to_be_open_to_all() {
         assert!(check_device(Path::new("/nowhere/tun")).is_ok());
